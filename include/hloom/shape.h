@@ -135,6 +135,7 @@ struct Layout {
 class Shape {
  public:
   static constexpr std::int64_t kUnbounded = -1;  ///< dimension `?`
+  static constexpr std::int64_t kMaxRank = 64;
 
   Shape() = default;  ///< invalid
   /// An array with the row-major layout.
@@ -159,9 +160,9 @@ class Shape {
   std::int64_t dim(std::int64_t i) const { return dims_[static_cast<std::size_t>(i)]; }
   std::int64_t rank() const { return static_cast<std::int64_t>(dims_.size()); }
   bool is_dynamic_dim(std::int64_t i) const {
-    return !dynamic_.empty() && dynamic_[static_cast<std::size_t>(i)];
+    return ((dynamic_ >> i) & 1) != 0;
   }
-  bool has_dynamic_dims() const { return !dynamic_.empty(); }
+  bool has_dynamic_dims() const { return dynamic_ != 0; }
   void set_dim(std::int64_t i, std::int64_t size) { dims_[static_cast<std::size_t>(i)] = size; }
   void set_dynamic_dim(std::int64_t i, bool dynamic);
   void set_dtype(DType type) { dtype_ = type; }
@@ -198,7 +199,7 @@ class Shape {
   DType dtype_ = DType::Invalid;
   bool has_layout_ = false;
   std::vector<std::int64_t> dims_;
-  std::vector<bool> dynamic_;  ///< empty = all static
+  std::uint64_t dynamic_ = 0;  ///< bit i: dimension i is dynamic
   Layout layout_;
   std::vector<Shape> elements_;
 };
