@@ -1,0 +1,201 @@
+// A kernel: loops over boxes, affine accesses, and lines with HLO's opcodes. The one IR below HLO.
+//
+//   kernel add(a: f32[1000], b: f32[1000]) -> (y: f32[1000]) blocks 2 {
+//     for i in 0..1000 block 512 by 16 {
+//       x = load a[i]
+//       z = load b[i]
+//       s = add f32 x, z
+//       store y[i], s
+//     }
+//   }
+//
+// What memory is touched, by whom, in which order is settled here; emit/ only picks instructions. A kernel prints,
+// parses, and runs in plain C++ (evaluate.h), and all three say the same.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hlo/attributes.h"
+#include "hlo/opcode.h"
+#include "hloom/shape.h"
+
+namespace hloom::kernels {
+
+/// A value: assigned once, by a statement or as a loop's variable or carry; an index into Kernel::values.
+using Value = std::int32_t;
+inline constexpr Value kNoValue = -1;
+
+/// A buffer that the kernel is given: a pointer to its first element. Element indices count in elements of `type`
+/// (sub-byte types and pred: a byte each).
+struct Argument {
+  std::string name;
+  DType type = DType::Invalid;
+  std::int64_t num_elements = 0;
+  bool written = false;
+  /// Bytes that the address is a multiple of; at least the element's.
+  std::int64_t alignment = 1;
+  /// May overlap with other arguments (by exactly equal addresses or in parts); otherwise no written argument
+  /// overlaps another argument.
+  bool may_overlap = false;
+};
+
+/// offset + Σ coefficient·value. Values are of type S64.
+struct Index {
+  struct Term {
+    Value value;
+    std::int64_t coefficient;
+    bool operator==(const Term&) const = default;
+  };
+  std::int64_t offset = 0;
+  std::vector<Term> terms;  ///< sorted by value, no zero coefficients
+  bool operator==(const Index&) const = default;
+};
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+/// result = opcode(operands): an elementwise op of HLO. All values of one line inside a loop by lanes are lanes of that
+/// loop's iterations. `type` of the result is Kernel::values[result].type; operands are in their own types.
+/// Opcodes: those of kind Elementwise (convert, compare, select, clamp and real/imag/complex included), BitcastConvert
+/// between types of one width, Constant.
+struct Line {
+  Value result = kNoValue;
+  hlo::Opcode opcode{};
+  std::vector<Value> operands;
+  hlo::CompareAttr compare;                    ///< Compare
+  hlo::ReducePrecisionAttr reduce_precision;   ///< ReducePrecision
+  std::uint64_t constant[2] = {0, 0};          ///< Constant: the element's bytes, little endian, zero padded
+};
+
+/// result = a·b + c, rounded once. Only inside one HLO op that the numeric contract allows it in (dot, convolution).
+struct MultiplyAdd {
+  Value result = kNoValue;
+  Value a = kNoValue, b = kNoValue, c = kNoValue;
+};
+
+/// result (S64) = index.
+struct Affine {
+  Value result = kNoValue;
+  Index index;
+};
+
+/// result = argument[index]. Where `mask` (pred) is given and false nothing is read and the result is zero.
+struct Load {
+  Value result = kNoValue;
+  int argument = 0;
+  Index index;
+  Value mask = kNoValue;
+};
+
+/// argument[index] = value, where `mask`, if given, is true.
+struct Store {
+  int argument = 0;
+  Index index;
+  Value value = kNoValue;
+  Value mask = kNoValue;
+};
+
+/// A value that goes round a loop: `inside` is `initial` in the first iteration, then `next` of the one before;
+/// `result` is the last `next`, or `initial` if there was no iteration.
+struct Carry {
+  Value inside = kNoValue, initial = kNoValue, next = kNoValue, result = kNoValue;
+};
+
+/// How partial values of a loop by lanes become one: lane l of L folds iterations l, l+L, l+2L … ; then halves are
+/// combined, lane l with lane l + L/2, until one is left. L is a power of two. The order of a sum is this; it does
+/// not depend on the machine's vectors.
+struct Fold {
+  hlo::Opcode combine = hlo::Opcode::Add;  ///< Add, Multiply, Maximum, Minimum, And, Or, Xor
+  Carry carry;  ///< `initial` is combine's identity; `inside`, `next` are lanes; `result` is uniform
+};
+
+/// for variable in [from, to), step 1.
+struct Loop {
+  Value variable = kNoValue;  ///< S64
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  /// Bounds known at run time only (uniform S64 values) replace the constants.
+  Value from_value = kNoValue, to_value = kNoValue;
+  /// 0: iterations one after the other. Else this many iterations at once, in lanes; the last ones under a mask.
+  /// A loop by lanes holds no other loop by lanes, no While and no If.
+  int lanes = 0;
+  /// 0: runs wholly in each call. Else only iterations [begin·block, end·block) of [from, to) run in a call for
+  /// blocks [begin, end), counted from `from`. Only at the top level of a kernel's body.
+  std::int64_t block = 0;
+  std::vector<Carry> carries;  ///< loops without lanes: any; with lanes: none
+  std::vector<Fold> folds;     ///< loops with lanes only
+  Block body;
+};
+
+/// while (predicate) body. The carries' `inside` are seen by both blocks; `result` is their value at the end.
+struct While {
+  Block condition;
+  Value predicate = kNoValue;  ///< pred, made by `condition`
+  std::vector<Carry> carries;
+  Block body;
+};
+
+/// Runs branches[selector], the last one if selector (S64, or pred: true is branch 0) is out of range.
+struct If {
+  Value selector = kNoValue;
+  std::vector<Block> branches;
+  struct Result {
+    Value result = kNoValue;
+    std::vector<Value> from;  ///< one value for each branch
+  };
+  std::vector<Result> results;
+};
+
+/// Calls another kernel for all of its blocks through the fork-join entry: for large work inside a region.
+struct Call {
+  int callee = 0;                    ///< index into Kernel::callees
+  struct Pointer {
+    int argument = 0;
+    std::int64_t byte_offset = 0;
+  };
+  std::vector<Pointer> arguments;
+};
+
+struct Statement {
+  std::variant<Line, MultiplyAdd, Affine, Load, Store, Loop, While, If, Call> of;
+};
+
+struct ValueInfo {
+  DType type = DType::Invalid;
+  std::string name;
+};
+
+/// A function of the kernel ABI (base/kernel_abi.h).
+struct Kernel {
+  std::string name;
+  std::vector<Argument> arguments;
+  /// Elements of scratch: argument number arguments.size() in accesses, of bytes 64-aligned; type scratch_type.
+  std::int64_t scratch_bytes = 0;
+  DType scratch_type = DType::Invalid;
+  /// Size of the grid: calls take ranges of [0, blocks). Statements outside loops with a block run in the call that
+  /// holds block 0 only; a kernel with blocks > 1 has nothing but loops with a block, lines, affines and constants at
+  /// its top level.
+  std::int64_t blocks = 1;
+  /// Work of one block, in bytes moved or flops, whichever is more: what the partition over threads weighs.
+  std::int64_t block_cost = 0;
+  std::vector<ValueInfo> values;
+  Block body;
+  std::vector<std::string> callees;  ///< names of kernels that Call statements call
+
+  Value add_value(DType type, std::string value_name = {}) {
+    values.push_back({type, std::move(value_name)});
+    return static_cast<Value>(values.size() - 1);
+  }
+  DType type(Value v) const { return values[static_cast<std::size_t>(v)].type; }
+};
+
+/// The index that is one value, a sum, a multiple. Kept canonical.
+Index index_of(Value value, std::int64_t coefficient = 1);
+Index operator+(const Index& a, const Index& b);
+Index operator+(const Index& a, std::int64_t offset);
+Index operator*(const Index& a, std::int64_t factor);
+
+}  // namespace hloom::kernels
