@@ -26,12 +26,16 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
+# An optional package that apt has not heard of, though its lists are there, is no reason to ask again.
 wanted=
-for group in "$@"; do wanted="$wanted $(missing "$group")"; done
-wanted=$(echo $wanted)
+for group in "$@"; do
+  for package in $(missing "$group"); do
+    if [ "$group" != optional ] || known "$package" || ! known g++; then wanted="$wanted $package"; fi
+  done
+done
 [ -n "$wanted" ] || exit 0
 
-echo "setup: installing with apt: $wanted"
+echo "setup: installing with apt:$wanted"
 as_root apt-get update -qq
 install=
 for package in $wanted; do
