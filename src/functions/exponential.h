@@ -1,0 +1,127 @@
+// e^x and what is made of it: exponential-minus-one, logistic, tanh, sinh, cosh.
+//
+// All split x = n·ln 2 + r with |r| <= ln 2 / 2, so that e^x = 2^n·e^r, and take e^r - 1 from one polynomial. r is
+// nearly exact: n·kLn2 is subtracted by fma without an error (the difference has the last place of kLn2 and is
+// below 1/2), and kLn2Low costs one rounding.
+#pragma once
+
+#include "functions/real.h"
+
+namespace hloom::functions {
+
+/// (e^r - 1 - r)/r^2. tools/fit_polynomial.py expm1_f32, expm1_f64.
+inline constexpr float kExpF32[] = {0.5f, 0.16666666f, 0.04166648f, 0.00833342f, 0.001393342f, 0.00019824073f};
+inline constexpr double kExpF64[] = {
+    0.5, 0.16666666666666677, 0.04166666666666657, 0.008333333333321988, 0.0013888888888944253, 0.000198412698854437,
+    2.480158719688892e-05, 2.755724473226305e-06, 2.755738762069784e-07, 2.5108901332003294e-08, 2.08789020238436e-09};
+
+/// x = n·ln 2 + r + r_low.
+template <class B, class T>
+struct ExponentialParts {
+  Rounded<B, T> n;
+  Value<B, T> r;
+  Value<B, T> before;  ///< r before kLn2Low was taken off
+
+  /// What rounding r lost.
+  Value<B, T> r_low() const { return fma(n.number, -Real<T>::kLn2Low, before - r); }
+  /// e^r - 1 - r.
+  Value<B, T> tail() const {
+    if constexpr (sizeof(T) == 4)
+      return r * r * polynomial(r, kExpF32);
+    else
+      return r * r * polynomial(r, kExpF64);
+  }
+};
+
+template <class B, class T>
+ExponentialParts<B, T> split_exponent(Value<B, T> x) {
+  const Rounded<B, T> n = round_product(x, Real<T>::kLog2e);
+  const Value<B, T> before = fma(n.number, -Real<T>::kLn2, x);
+  return {n, fma(n.number, -Real<T>::kLn2Low, before), before};
+}
+
+// Beyond these e^x rounds to 0, or is infinite.
+template <class T>
+inline constexpr T kExpLow = sizeof(T) == 4 ? T(-104) : T(-746);
+template <class T>
+inline constexpr T kExpHigh = sizeof(T) == 4 ? T(89) : T(710);
+
+/// e^x for x at most kExpHigh.
+template <class B, class T>
+Value<B, T> exponential_below(Value<B, T> x) {
+  const auto parts = split_exponent(larger(kExpLow<T>, x));
+  return scale(1 + (parts.r + parts.tail()), parts.n);
+}
+
+/// e^x.
+template <class B, class T>
+Value<B, T> exponential(Value<B, T> x) {
+  return exponential_below(smaller(kExpHigh<T>, x));
+}
+
+/// 1/(1 + e^-x) as e^min(x,0)/(1 + e^-|x|), so that nothing overflows and small results keep their digits.
+template <class B, class T>
+Value<B, T> logistic(Value<B, T> x) {
+  const Value<B, T> e = exponential_below(-abs(x));
+  return select(x < 0, e, T{1}) / (1 + e);
+}
+
+/// e^x - 1. With s = 2^(n-1): 2·(s·(e^r - 1) + (s - 1/2)), where s - 1/2 is exact or of no weight.
+template <class B, class T>
+Value<B, T> exponential_minus_one(Value<B, T> x) {
+  constexpr T kLow = sizeof(T) == 4 ? T(-17.5) : T(-38);  // from there the result is -1
+  constexpr T kTiny = sizeof(T) == 4 ? T(0x1p-25) : T(0x1p-54);
+  const auto parts = split_exponent(larger(kLow, smaller(kExpHigh<T>, x)));
+  const Value<B, T> s = power_of_two(parts.n, -1);
+  const Value<B, T> whole = fma(s, parts.r, s - T(0.5));
+  const Value<B, T> half = fma(s, parts.tail() + parts.r_low(), whole);
+  return select(abs(x) < kTiny, x, half + half);
+}
+
+/// (tanh(x) - x)/x^3 in x^2, for |x| <= 0.5626. tools/fit_polynomial.py tanh_f32.
+inline constexpr float kTanhF32[] = {-0.33333313f, 0.13332437f, -0.053835757f, 0.021000542f, -0.0061702183f};
+
+/// tanh of a float: an odd polynomial up to 0.55, 1 - 2/(e^2|x| + 1) beyond, where that is above 1/2.
+template <class B>
+Value<B, float> tanh(Value<B, float> x) {
+  using V = Value<B, float>;
+  const V a = smaller(9.1f, abs(x));  // from there the result is 1
+  const auto parts = split_exponent(a + a);
+  const V s = power_of_two(parts.n);
+  const V large = 1.0f - 2.0f / fma(s, parts.r + parts.tail(), s + 1.0f);
+  const V square = x * x;
+  const V small = fma(x * square, polynomial(square, kTanhF32), x);
+  return select(abs(x) < 0.55f, small, with_sign(large, x));
+}
+
+/// tanh of a double: t/(t + 2) with t = e^2|x| - 1.
+template <class B>
+Value<B, double> tanh(Value<B, double> x) {
+  const Value<B, double> a = smaller(22.0, abs(x));  // from there the result is 1
+  const Value<B, double> t = exponential_minus_one(a + a);
+  return with_sign(t / (t + 2), x);
+}
+
+/// sinh and cosh. With d = 1 - e^-r and w = 2^-2n: (1 ± w) + ((e^r - 1) ∓ w·d), times 2^(n-1).
+template <class B, class T>
+struct Hyperbolic {
+  Value<B, T> sinh, cosh;
+};
+template <class B>
+Hyperbolic<B, double> hyperbolic(Value<B, double> x) {
+  using V = Value<B, double>;
+  const V a = smaller(711.0, abs(x));  // from there both overflow
+  const auto parts = split_exponent(a);
+  const V p = parts.r + (parts.tail() + parts.r_low());
+  const V d = p / (1 + p);
+  // Beyond 2^-100 w no longer counts, and its exponent might underflow.
+  const V s = smaller(0x1p50, power_of_two(parts.n, -1)) * 2.0;
+  const V w = 1.0 / (s * s);
+  // 2^(n-1) in two factors, for n = 1025.
+  const V half = power_of_two(parts.n, -2);
+  const V sinh = (((1 - w) + fma(w, d, p)) * half) * 2.0;
+  const V cosh = (((1 + w) + fma(-w, d, p)) * half) * 2.0;
+  return {with_sign(select(abs(x) < 0x1p-28, abs(x), sinh), x), cosh};
+}
+
+}  // namespace hloom::functions
