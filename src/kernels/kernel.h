@@ -28,12 +28,13 @@ namespace hloom::kernels {
 using Value = std::int32_t;
 inline constexpr Value kNoValue = -1;
 
-/// A buffer that the kernel is given: a pointer to its first element. Element indices count in elements of `type`
-/// (sub-byte types and pred: a byte each).
+/// A buffer that the kernel is given: a pointer to its first byte. Accesses count in elements of the loaded or stored
+/// value's own type (sub-byte types and pred: a byte each), so that one argument may hold arrays of several types, as
+/// the arena of a region does.
 struct Argument {
   std::string name;
-  DType type = DType::Invalid;
-  std::int64_t num_elements = 0;
+  DType type = DType::Invalid;    ///< of all its elements; Invalid: bytes that hold several types
+  std::int64_t num_elements = 0;  ///< of `type`; bytes if that is Invalid
   bool written = false;
   /// Bytes that the address is a multiple of; at least the element's.
   std::int64_t alignment = 1;
@@ -157,6 +158,8 @@ struct Call {
     std::int64_t byte_offset = 0;
   };
   std::vector<Pointer> arguments;
+  std::int64_t blocks = 1;         ///< of the callee's grid
+  std::int64_t scratch_bytes = 0;  ///< that the callee needs for each worker
 };
 
 struct Statement {

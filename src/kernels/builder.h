@@ -1,0 +1,158 @@
+// Builds the statements of a kernel: numbers values, finds equal ones, and puts each where it is computed least often.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace hloom::kernels {
+
+/// Values lo … hi, both included.
+struct Range {
+  std::int64_t lo = 0, hi = 0;
+};
+
+/// Where an array lives: an argument, a byte offset in it, its shape with the layout that gives the strides.
+struct Place {
+  int argument = 0;
+  std::int64_t byte_offset = 0;
+  Shape shape;
+};
+
+/// What a dry run finds out about the loops it was given.
+struct Findings {
+  struct Access {
+    std::vector<Index::Term> terms;
+    std::int64_t element_bytes = 0;
+    bool is_store = false;
+  };
+  std::vector<Access> accesses;
+  /// Points at which a loop variable's range should be cut, so that each part lies in one piece of a concatenate or pad.
+  std::map<Value, std::vector<std::int64_t>> cuts;
+  /// Divisors d by which a loop variable v should be split as d·v1 + v2.
+  std::map<Value, std::vector<std::int64_t>> splits;
+  /// Variables used other than in accesses: their values matter.
+  std::map<Value, bool> opaque;
+  /// Something had to be selected element by element: masks in inner loops.
+  bool has_selects = false;
+  std::int64_t num_lines = 0;
+};
+
+/// Statements go to the outermost open block in which their operands are known, so loop invariants need no pass.
+/// That is right because a fusion reads what was there before it wrote.
+class Builder {
+ public:
+  explicit Builder(std::string name) { kernel_.name = std::move(name); }
+
+  Kernel& kernel() { return kernel_; }
+  /// Removes what nothing uses, and gives the kernel away.
+  Kernel finish() &&;
+
+  DType type(Value v) const { return kernel_.type(v); }
+
+  // --- Values. Equal ones are made once.
+  Value constant(DType, std::uint64_t low, std::uint64_t high = 0);
+  Value constant_index(std::int64_t);
+  Value line(hlo::Opcode, DType result, std::vector<Value> operands);
+  /// A line with more than operands (compare, reduce-precision); `result` is set here.
+  Value line(Line, DType result);
+  Value multiply_add(Value a, Value b, Value c);
+  /// The index as an S64 value.
+  Value affine(const Index&);
+  /// The element of `place` at a point, one index for each logical dimension.
+  Value load(const Place&, const std::vector<Index>& point, Value mask = kNoValue);
+  Value load_linear(int argument, const Index& index, DType, Value mask = kNoValue);
+  void store(const Place&, const std::vector<Index>& point, Value, Value mask = kNoValue);
+  void store_linear(int argument, const Index& index, Value, Value mask = kNoValue);
+
+  // --- Index arithmetic with known ranges.
+  Range range(const Index&) const;
+  void set_range(Value, Range);
+  /// Quotient and remainder of a nonnegative index by d > 0; without a line where ranges tell.
+  std::pair<Index, Index> divmod(const Index&, std::int64_t d);
+  /// The coordinates of a row-major linear index.
+  std::vector<Index> delinearise(const Index& linear, const std::vector<std::int64_t>& dims);
+  static Index linearise(const std::vector<Index>& point, const std::vector<std::int64_t>& dims);
+
+  // --- Loops. What is built between begin and end is the body.
+  /// Opens a loop and returns its variable.
+  Value begin_loop(std::int64_t from, std::int64_t to, int lanes = 0, std::int64_t block = 0, std::string name = {});
+  /// The loop being built innermost: carries and folds may be added until it ends.
+  Loop& loop() { return *open_loops_.back(); }
+  void end_loop();
+  /// Adds a carry to the innermost loop; returns `inside`. Set next with set_next before end_loop.
+  Value add_carry(Value initial);
+  Value add_fold(hlo::Opcode combine, Value initial);
+  void set_next(std::size_t carry, Value next);
+  void set_fold_next(std::size_t fold, Value next);
+  /// Whether a loop by lanes is open.
+  bool in_lanes() const { return lanes_depth_ != 0; }
+
+  // --- Blocks of While, If and of one fusion in a region: nothing inside moves out.
+  void begin_block();
+  Block end_block();
+  /// Appends to the innermost block.
+  void append(Statement statement) { scopes_.back().block->push_back(std::move(statement)); }
+  /// Makes a value known in the innermost block.
+  Value define(DType, std::string name = {});
+  /// A value found before under this key and still known, or kNoValue; and its twin. For users' own memos.
+  Value recall(const std::string& key) const { return find("u" + key); }
+  void remember(const std::string& key, Value v) { scopes_[depth(v)].known.emplace("u" + key, v); }
+  /// A number that no other user of recall() has.
+  int new_context() { return num_contexts_++; }
+  /// Forgets equal values: what is loaded from here on is loaded anew.
+  void forget_loads();
+
+  /// Set while a dry run: what loops should look like is noted here.
+  Findings* findings = nullptr;
+  /// Loop variables that findings may ask to cut or split.
+  bool may_shape(Value v) const { return shapeable_.contains(v); }
+  void set_shapeable(Value v) { shapeable_[v] = true; }
+  /// Notes that the index's variables matter by value.
+  void note_opaque(const Index&);
+
+ private:
+  struct Scope {
+    Block* block;
+    std::map<std::string, Value> known;
+    bool barrier;  ///< nothing moves out of it
+  };
+  struct DivMod {
+    Index source;
+    std::int64_t divisor;
+    Value quotient, remainder;
+  };
+
+  std::size_t depth(Value v) const { return depths_[static_cast<std::size_t>(v)]; }
+  std::size_t depth_of(const std::vector<Value>&) const;
+  Value add_value(DType, std::size_t depth, std::string name = {});
+  Value find(const std::string& key) const;
+  template <typename S>
+  Value emit(std::string key, DType type, std::size_t at, S statement);
+  /// Puts q·(c·d) + r·c back together as the source.
+  Index recombine(Index) const;
+  void note_access(const Index&, DType, bool is_store);
+
+  Kernel kernel_;
+  Block root_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::vector<Scope> scopes_ = {Scope{&root_, {}, true}};
+  std::vector<std::unique_ptr<Loop>> open_loops_;
+  std::vector<std::size_t> depths_;
+  std::vector<std::optional<Range>> ranges_;
+  std::vector<DivMod> divmods_;
+  std::map<Value, bool> shapeable_;
+  int lanes_depth_ = 0;
+  int load_epoch_ = 0;
+  int num_contexts_ = 0;
+};
+
+/// Strides of an array in elements by its layout, for each logical dimension. Needs: a plain layout.
+std::vector<std::int64_t> strides_of(const Shape&);
+
+}  // namespace hloom::kernels

@@ -1,0 +1,113 @@
+// The elements of HLO values as statements of a kernel: what an element of a result is, said in terms of elements of
+// the operands, down to loads.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "hlo/module.h"
+#include "hloom/error.h"
+#include "kernels/builder.h"
+
+namespace hloom::kernels {
+
+/// Lanes of a fold: a sum has this many partial sums on every machine.
+inline constexpr std::int64_t kFoldLanes = 64;
+
+/// One index for each logical dimension.
+using Point = std::vector<Index>;
+
+/// Builds elements of the instructions of one computation (a fused one, or one applied to scalars). The dimensions of
+/// a value are walked by index arithmetic alone: nothing is materialised. Data-dependent indices become values.
+class Elements {
+ public:
+  /// `parameter`: element of parameter n's leaf at a point; `mask` as in Load.
+  using Parameter = std::function<Expected<Value>(std::int64_t number, const ShapeIndex& leaf, const Point&, Value mask)>;
+
+  Elements(Builder& builder, Parameter parameter)
+      : b_(builder), parameter_(std::move(parameter)), context_(builder.new_context()) {}
+
+  /// Reduces run as folds by lanes over their minor dimension instead of one by one; set where no lanes are open.
+  bool fold_reduces = false;
+
+  /// Element of an array instruction, or of leaf `leaf` of a tuple-shaped one.
+  /// Errors: Unimplemented, naming the instruction, if it has no elementwise form.
+  Expected<Value> at(const hlo::Instruction&, const Point&, const ShapeIndex& leaf = {});
+
+  /// Start indices of a dynamic slice or update: clamped to [0, dim - window], as S64.
+  Expected<Point> starts(const hlo::Instruction&, std::int64_t first_operand, const Shape& whole,
+                         const std::vector<std::int64_t>& window);
+
+  /// An index operand's element as S64; unsigned ones beyond S64 are its largest. Never masked.
+  Expected<Value> index_value(const hlo::Instruction&, const Point&);
+  Value compare(hlo::Direction, Value a, Value b, hlo::Comparison type = hlo::Comparison::Signed);
+
+  /// Applies a computation of scalars.
+  Expected<std::vector<Value>> apply(const hlo::Computation&, const std::vector<Value>& arguments);
+
+  /// Runs `body` with loads masked by `mask` besides the present mask.
+  template <typename F>
+  auto masked(Value mask, const F& body) {
+    const Value before = mask_;
+    mask_ = before == kNoValue ? mask : b_.line(hlo::Opcode::And, DType::Pred, {before, mask});
+    auto result = body();
+    mask_ = before;
+    return result;
+  }
+
+  Builder& builder() { return b_; }
+
+ private:
+  using One = Expected<Value>;
+  One make(const hlo::Instruction&, const Point&, const ShapeIndex& leaf);
+  One scalar(const hlo::Instruction&, const std::vector<Value>& operands);
+  One elementwise(const hlo::Instruction&, const Point&);
+  One constant(const hlo::Instruction&, const Point&);
+  One broadcast(const hlo::Instruction&, const Point&);
+  One reshape(const hlo::Instruction&, const Point&);
+  One bitcast(const hlo::Instruction&, const Point&);
+  One bitcast_convert(const hlo::Instruction&, const Point&);
+  One concatenate(const hlo::Instruction&, const Point&);
+  One pad(const hlo::Instruction&, const Point&);
+  One dynamic_slice(const hlo::Instruction&, const Point&);
+  One dynamic_update_slice(const hlo::Instruction&, const Point&);
+  One gather(const hlo::Instruction&, const Point&);
+  One reduce(const hlo::Instruction&, const Point&, std::int64_t result);
+  One reduce_window(const hlo::Instruction&, const Point&, std::int64_t result);
+  One dot(const hlo::Instruction&, const Point&);
+  One convolution(const hlo::Instruction&, const Point&);
+  One rng_bits(const hlo::Instruction&, const Point&, std::int64_t result);
+
+  One fold(const hlo::Instruction&, const Point& kept, hlo::Opcode);
+  Point window_point(const hlo::Window&, const std::vector<std::int64_t>& dims, const Point& output,
+                     const Point& offset, Value& mask);
+  using Factors = std::function<Expected<std::pair<Value, Value>>(const Point&, Value& mask)>;
+  /// Σ over a box of products, fused and in f32 at least.
+  One multiply_sum(const std::vector<std::int64_t>& box, DType type, const Factors& factors);
+  void remember(const hlo::Instruction&, const Point&, const ShapeIndex& leaf, Value);
+
+  using Walk = std::function<Expected<std::vector<Value>>(const Point& window, const std::vector<Value>& sofar)>;
+  /// Loops over a box one by one, carrying values: the result of `step` goes into the next.
+  Expected<std::vector<Value>> walk(const std::vector<std::int64_t>& box, std::vector<Value> initial, const Walk& step);
+  Value in_range(const Index&, std::int64_t lo, std::int64_t hi);  ///< lo ≤ index < hi; kNoValue if always
+  Value select(Value p, Value t, Value f);
+  Value convert(Value, DType);
+  void want_cut(const Index&, std::int64_t boundary);
+
+  Builder& b_;
+  Parameter parameter_;
+  int context_;  ///< tells its memo's keys from those of another computation's elements
+  Value mask_ = kNoValue;
+};
+
+/// The combining opcode of a reducer that is one commutative binary op of its two parameters, if it is; else Tuple.
+hlo::Opcode reducer_op(const hlo::Computation&);
+/// The identity of a combining opcode in a type (-0 for sums): the bits of a constant.
+std::uint64_t identity_bits(hlo::Opcode, DType);
+/// Whether fold by lanes knows an identity for it.
+bool has_identity(hlo::Opcode, DType);
+
+}  // namespace hloom::kernels

@@ -1,0 +1,347 @@
+// Elements of what sums or otherwise folds many: reduce, reduce-window, dot, convolution.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/fail.h"
+#include "base/try.h"
+#include "hlo/narrow_float.h"
+#include "kernels/elements.h"
+
+namespace hloom::kernels {
+
+using hlo::Instruction;
+using hlo::Opcode;
+
+Opcode reducer_op(const hlo::Computation& computation) {
+  const Instruction& root = *computation.root();
+  if (root.num_operands() != 2 || computation.parameters().size() != 2) return Opcode::Tuple;
+  const Instruction* a = computation.parameter(0);
+  const Instruction* b = computation.parameter(1);
+  const bool straight = root.operand(0) == a && root.operand(1) == b;
+  const bool crossed = root.operand(0) == b && root.operand(1) == a;
+  if (!straight && !crossed) return Opcode::Tuple;
+  switch (root.opcode()) {
+    case Opcode::Add:
+    case Opcode::Multiply:
+    case Opcode::Maximum:
+    case Opcode::Minimum:
+    case Opcode::And:
+    case Opcode::Or:
+    case Opcode::Xor: return root.opcode();
+    default: return Opcode::Tuple;
+  }
+}
+
+bool has_identity(Opcode op, DType type) {
+  if (op == Opcode::Tuple || is_complex(type)) return false;
+  if (is_integral(type) || type == DType::Pred) return true;
+  return hlo::float_format(type).has_infinity() || op == Opcode::Add || op == Opcode::Multiply;
+}
+
+std::uint64_t identity_bits(Opcode op, DType type) {
+  const int width = type == DType::Pred ? 1 : bit_width(type);
+  const std::uint64_t ones = width == 64 ? ~0ull : (1ull << width) - 1;
+  // Stored sub-byte signed integers are sign-extended to their byte.
+  const auto stored = [&](std::uint64_t bits) -> std::uint64_t {
+    if (is_signed(type) && width < 8 && ((bits >> (width - 1)) & 1) != 0) return bits | (0xFFull & ~ones);
+    return bits;
+  };
+  const auto real = [&](double v) { return hlo::encode_float(hlo::float_format(type), v); };
+  switch (op) {
+    case Opcode::Add: return is_floating(type) ? real(-0.0) : 0;
+    case Opcode::Multiply: return is_floating(type) ? real(1.0) : stored(1 & ones);
+    case Opcode::Maximum:
+      if (is_floating(type)) return real(-INFINITY);
+      return is_signed(type) ? stored(1ull << (width - 1)) : 0;
+    case Opcode::Minimum:
+      if (is_floating(type)) return real(INFINITY);
+      return is_signed(type) ? ones >> 1 : ones;
+    case Opcode::And: return stored(ones);
+    case Opcode::Or:
+    case Opcode::Xor: return 0;
+    default: HLOOM_CHECK(!"an op that folds"); return 0;
+  }
+}
+
+namespace {
+
+// Sums of narrow floats are kept in f32 and rounded once; every other fold is in its own type.
+DType accumulator(Opcode op, DType type) {
+  return op == Opcode::Add && is_floating(type) && bit_width(type) < 32 ? DType::F32 : type;
+}
+
+}  // namespace
+
+Expected<std::vector<Value>> Elements::walk(const std::vector<std::int64_t>& box, std::vector<Value> initial,
+                                            const Walk& step) {
+  struct Level {
+    std::int64_t extent;
+    std::size_t dim;
+  };
+  std::vector<Level> levels;
+  Point at(box.size());
+  for (std::size_t d = 0; d < box.size(); ++d)
+    if (box[d] != 1) levels.push_back({box[d], d});
+  std::vector<Value> values = std::move(initial);
+  std::vector<std::vector<Value>> outer;
+  for (const Level& level : levels) {
+    at[level.dim] = index_of(b_.begin_loop(0, level.extent));
+    outer.push_back(values);
+    for (Value& v : values) v = b_.add_carry(v);
+  }
+  auto next = step(at, values);
+  // Loops must close whatever happened, so that the builder stays whole.
+  for (std::size_t l = levels.size(); l-- > 0;) {
+    const std::size_t carries = b_.loop().carries.size();
+    std::vector<Value> results;
+    for (std::size_t c = 0; c < carries; ++c) {
+      b_.set_next(c, next ? (*next)[c] : b_.loop().carries[c].inside);
+      results.push_back(b_.loop().carries[c].result);
+    }
+    b_.end_loop();
+    if (next) next = results;
+  }
+  return next;
+}
+
+// A reduce by lanes over the minor reduced dimension, one by one over the others.
+Expected<Value> Elements::fold(const Instruction& i, const Point& kept, Opcode op) {
+  const Instruction& operand = *i.operand(0);
+  const Shape& shape = operand.shape();
+  const DType type = i.shape().dtype();
+  const DType sum_type = accumulator(op, type);
+  std::vector<std::int64_t> outer_box;
+  std::vector<std::size_t> outer_dims;
+  const auto reduced = [&](std::int64_t d) { return std::ranges::find(i.dimensions(), d) != i.dimensions().end(); };
+  // Trailing reduced dimensions go as one where the last is short.
+  std::int64_t first = shape.rank() - 1;
+  std::int64_t extent = shape.dim(first);
+  while (first > 0 && reduced(first - 1) && extent < kFoldLanes) extent *= shape.dim(--first);
+  for (std::int64_t d = 0; d < first; ++d)
+    if (reduced(d)) {
+      outer_box.push_back(shape.dim(d));
+      outer_dims.push_back(static_cast<std::size_t>(d));
+    }
+  const Value identity = b_.constant(sum_type, identity_bits(op, sum_type));
+  const auto lanes = static_cast<int>(std::min<std::int64_t>(
+      kFoldLanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(extent, 1))))));
+  const auto results = TRY(walk(outer_box, {identity}, [&](const Point& window, const std::vector<Value>& sofar)
+                                                           -> Expected<std::vector<Value>> {
+    const Index lane = index_of(b_.begin_loop(0, extent, lanes));
+    const Value inside = b_.add_fold(op, identity);
+    Point at_point(static_cast<std::size_t>(shape.rank()));
+    std::size_t k = 0;
+    for (std::int64_t d = 0; d < first; ++d)
+      if (!reduced(d)) at_point[static_cast<std::size_t>(d)] = kept[k++];
+    for (std::size_t n = 0; n < outer_dims.size(); ++n) at_point[outer_dims[n]] = window[n];
+    const std::vector<std::int64_t> minor(shape.dims().begin() + static_cast<std::ptrdiff_t>(first), shape.dims().end());
+    const Point tail = b_.delinearise(lane, minor);
+    std::copy(tail.begin(), tail.end(), at_point.begin() + static_cast<std::ptrdiff_t>(first));
+    const bool nested = std::exchange(fold_reduces, false);
+    auto x = at(operand, at_point);
+    fold_reduces = nested;
+    const Value next =
+        x ? b_.line(op, sum_type, {inside, convert(*x, sum_type)}) : inside;
+    b_.set_fold_next(0, next);
+    const Value total = b_.loop().folds[0].carry.result;
+    b_.end_loop();
+    if (!x) return x.error();
+    return std::vector<Value>{b_.line(op, sum_type, {sofar[0], total})};
+  }));
+  const Value initial = TRY(at(*i.operand(1), {}));
+  return convert(b_.line(op, sum_type, {convert(initial, sum_type), results[0]}), type);
+}
+
+Expected<Value> Elements::reduce(const Instruction& i, const Point& point, std::int64_t result) {
+  const std::int64_t n = i.num_operands() / 2;
+  const Shape& shape = i.operand(0)->shape();
+  const DType type = i.operand(0)->shape().dtype();
+  const Opcode op = n == 1 && i.shape().dtype() == type && i.operand(n)->shape().dtype() == type
+                        ? reducer_op(*i.to_apply())
+                        : Opcode::Tuple;
+  const auto reduced = [&](std::int64_t d) { return std::ranges::find(i.dimensions(), d) != i.dimensions().end(); };
+  const bool fold_minor = shape.rank() > 0 && reduced(shape.rank() - 1) && fold_reduces && !b_.in_lanes();
+  if (fold_minor && op != Opcode::Tuple && has_identity(op, accumulator(op, type))) return fold(i, point, op);
+
+  // All results of a variadic reduce are made at once; the others are recalled.
+  std::vector<std::int64_t> box;
+  for (std::int64_t d = 0; d < shape.rank(); ++d)
+    if (reduced(d)) box.push_back(shape.dim(d));
+  const DType sum_type = accumulator(op, type);
+  std::vector<Value> initial;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const Value v = TRY(at(*i.operand(n + k), {}));
+    initial.push_back(n == 1 ? convert(v, sum_type) : v);
+  }
+  const auto step = [&](const Point& window, const std::vector<Value>& sofar) -> Expected<std::vector<Value>> {
+    Point from(static_cast<std::size_t>(shape.rank()));
+    std::size_t kept = 0, w = 0;
+    for (std::int64_t d = 0; d < shape.rank(); ++d)
+      from[static_cast<std::size_t>(d)] = reduced(d) ? window[w++] : point[kept++];
+    std::vector<Value> arguments = sofar;
+    for (std::int64_t k = 0; k < n; ++k) {
+      const Value x = TRY(at(*i.operand(k), from));
+      arguments.push_back(n == 1 ? convert(x, sum_type) : x);
+    }
+    if (op != Opcode::Tuple) return std::vector<Value>{b_.line(op, sum_type, arguments)};
+    return apply(*i.to_apply(), arguments);
+  };
+  std::vector<Value> results = TRY(walk(box, initial, step));
+  for (std::int64_t k = 0; k < n; ++k) {
+    const DType wanted = n == 1 ? i.shape().dtype() : i.shape().element(k).dtype();
+    results[static_cast<std::size_t>(k)] = convert(results[static_cast<std::size_t>(k)], wanted);
+    remember(i, point, n == 1 ? ShapeIndex{} : ShapeIndex{k}, results[static_cast<std::size_t>(k)]);
+  }
+  return results[static_cast<std::size_t>(result)];
+}
+
+// Walks the window's positions; those in padding or in holes of dilation are left out.
+Expected<Value> Elements::reduce_window(const Instruction& i, const Point& point, std::int64_t result) {
+  const std::int64_t n = i.num_operands() / 2;
+  const auto& window = i.attr<hlo::WindowAttr>().window;
+  const Shape& shape = i.operand(0)->shape();
+  std::vector<std::int64_t> box;
+  for (const hlo::WindowDim& d : window) box.push_back(d.size);
+  std::vector<Value> initial;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const Value v = TRY(at(*i.operand(n + k), {}));
+    initial.push_back(v);
+  }
+  const auto step = [&](const Point& offset, const std::vector<Value>& sofar) -> Expected<std::vector<Value>> {
+    Value mask = kNoValue;
+    const Point from = window_point(window, shape.dims(), point, offset, mask);
+    const auto next = [&]() -> Expected<std::vector<Value>> {
+      std::vector<Value> arguments = sofar;
+      for (std::int64_t k = 0; k < n; ++k) {
+        const Value x = TRY(at(*i.operand(k), from));
+        arguments.push_back(x);
+      }
+      return apply(*i.to_apply(), arguments);
+    };
+    std::vector<Value> values = TRY(mask == kNoValue ? next() : masked(mask, next));
+    if (mask != kNoValue)
+      for (std::size_t k = 0; k < values.size(); ++k) values[k] = select(mask, values[k], sofar[k]);
+    return values;
+  };
+  const std::vector<Value> results = TRY(walk(box, initial, step));
+  return results[static_cast<std::size_t>(result)];
+}
+
+// The operand's coordinates under a window: o·stride + w·dilation - padding, over the base dilation.
+Point Elements::window_point(const hlo::Window& window, const std::vector<std::int64_t>& dims, const Point& output,
+                             const Point& offset, Value& mask) {
+  Point from(output.size());
+  const auto require = [&](Value p) {
+    if (p != kNoValue) mask = mask == kNoValue ? p : b_.line(Opcode::And, DType::Pred, {mask, p});
+  };
+  for (std::size_t d = 0; d < output.size(); ++d) {
+    const hlo::WindowDim& w = window[d];
+    Index x = output[d] * w.stride + offset[d] * w.rhs_dilate + -w.pad_low;
+    if (w.lhs_dilate > 1) {
+      const std::int64_t lift = std::max<std::int64_t>(0, (w.pad_low + w.lhs_dilate - 1) / w.lhs_dilate) * w.lhs_dilate;
+      auto [quotient, remainder] = b_.divmod(x + lift, w.lhs_dilate);
+      const Range r = b_.range(remainder);
+      if (r.lo != 0 || r.hi != 0)
+        require(compare(hlo::Direction::Eq, b_.affine(remainder), b_.constant_index(0)));
+      x = quotient + -(lift / w.lhs_dilate);
+    }
+    require(in_range(x, 0, dims[d]));
+    from[d] = x;
+  }
+  return from;
+}
+
+Expected<Value> Elements::multiply_sum(const std::vector<std::int64_t>& box, DType type, const Factors& factors) {
+  const bool narrow = is_floating(type) && bit_width(type) < 32;
+  const DType sum_type = narrow ? DType::F32 : type;
+  const Value zero = b_.constant(sum_type, 0);
+  const auto step = [&](const Point& window, const std::vector<Value>& sofar) -> Expected<std::vector<Value>> {
+    Value mask = kNoValue;
+    const auto pair = TRY(factors(window, mask));
+    const Value a = convert(pair.first, sum_type), b = convert(pair.second, sum_type);
+    Value next;
+    if (sum_type == DType::F32 || sum_type == DType::F64)
+      next = b_.multiply_add(a, b, sofar[0]);
+    else
+      next = b_.line(Opcode::Add, sum_type, {sofar[0], b_.line(Opcode::Multiply, sum_type, {a, b})});
+    if (mask != kNoValue) next = select(mask, next, sofar[0]);
+    return std::vector<Value>{next};
+  };
+  const std::vector<Value> sums = TRY(walk(box, {zero}, step));
+  return convert(sums[0], type);
+}
+
+Expected<Value> Elements::dot(const Instruction& i, const Point& point) {
+  const auto& d = i.attr<hlo::DotAttr>();
+  const Shape& lhs = i.operand(0)->shape();
+  const Shape& rhs = i.operand(1)->shape();
+  Point a(static_cast<std::size_t>(lhs.rank())), b(static_cast<std::size_t>(rhs.rank()));
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < d.lhs_batch.size(); ++k, ++next) {
+    a[static_cast<std::size_t>(d.lhs_batch[k])] = point[next];
+    b[static_cast<std::size_t>(d.rhs_batch[k])] = point[next];
+  }
+  const auto in = [](const hlo::Dims& dims, std::int64_t x) { return std::ranges::find(dims, x) != dims.end(); };
+  for (std::int64_t x = 0; x < lhs.rank(); ++x)
+    if (!in(d.lhs_batch, x) && !in(d.lhs_contracting, x)) a[static_cast<std::size_t>(x)] = point[next++];
+  for (std::int64_t x = 0; x < rhs.rank(); ++x)
+    if (!in(d.rhs_batch, x) && !in(d.rhs_contracting, x)) b[static_cast<std::size_t>(x)] = point[next++];
+  std::vector<std::int64_t> box;
+  for (const std::int64_t x : d.lhs_contracting) box.push_back(lhs.dim(x));
+  return multiply_sum(box, i.shape().dtype(), [&](const Point& k, Value&) -> Expected<std::pair<Value, Value>> {
+    for (std::size_t n = 0; n < k.size(); ++n) {
+      a[static_cast<std::size_t>(d.lhs_contracting[n])] = k[n];
+      b[static_cast<std::size_t>(d.rhs_contracting[n])] = k[n];
+    }
+    const Value x = TRY(at(*i.operand(0), a));
+    const Value y = TRY(at(*i.operand(1), b));
+    return std::pair(x, y);
+  });
+}
+
+// out[n, o, y…] = Σ over kernel positions and input features (hlo-ops 8.4).
+Expected<Value> Elements::convolution(const Instruction& i, const Point& point) {
+  const auto& c = i.attr<hlo::ConvolutionAttr>();
+  const Shape& input = i.operand(0)->shape();
+  const Shape& kernel = i.operand(1)->shape();
+  const auto u = [](std::int64_t d) { return static_cast<std::size_t>(d); };
+  const std::int64_t out_features = kernel.dim(c.dims.kernel_output);
+  const std::int64_t in_features = kernel.dim(c.dims.kernel_input);
+  const Index o = point[u(c.dims.output_feature)];
+  Point output;
+  std::vector<std::int64_t> box, spatial;
+  for (std::size_t s = 0; s < c.window.size(); ++s) {
+    output.push_back(point[u(c.dims.output_spatial[s])]);
+    box.push_back(c.window[s].size);
+    spatial.push_back(input.dim(c.dims.input_spatial[s]));
+  }
+  box.push_back(in_features);
+  const Index feature_group = b_.divmod(o, out_features / c.feature_groups).first;
+  const Index batch_group = b_.divmod(o, out_features / c.batch_groups).first;
+  return multiply_sum(box, i.shape().dtype(), [&](const Point& k, Value& mask) -> Expected<std::pair<Value, Value>> {
+    const Point offset(k.begin(), k.end() - 1);
+    const Point from = window_point(c.window, spatial, output, offset, mask);
+    Point a(u(input.rank())), w(u(kernel.rank()));
+    a[u(c.dims.input_batch)] =
+        batch_group * (input.dim(c.dims.input_batch) / c.batch_groups) + point[u(c.dims.output_batch)];
+    a[u(c.dims.input_feature)] = feature_group * in_features + k.back();
+    w[u(c.dims.kernel_input)] = k.back();
+    w[u(c.dims.kernel_output)] = o;
+    for (std::size_t s = 0; s < from.size(); ++s) {
+      a[u(c.dims.input_spatial[s])] = from[s];
+      w[u(c.dims.kernel_spatial[s])] =
+          c.window[s].reversal ? offset[s] * -1 + (c.window[s].size - 1) : offset[s];
+    }
+    const auto pair = [&]() -> Expected<std::pair<Value, Value>> {
+      const Value x = TRY(at(*i.operand(0), a));
+      return std::pair(x, x);
+    };
+    const auto x = TRY(mask == kNoValue ? pair() : masked(mask, pair));
+    const Value y = TRY(at(*i.operand(1), w));
+    return std::pair(x.first, y);
+  });
+}
+
+}  // namespace hloom::kernels

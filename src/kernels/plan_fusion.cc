@@ -1,0 +1,554 @@
+// The loops of a fusion. Each root is computed element by element over its own dimensions (a window update over its
+// update's). A dry run tells which elements are read where; from that the box of iterations is cut so that
+// every part lies in one piece of each concatenate and pad, dimensions are split where a reshape would else divide, put
+// together where all accesses allow, and one is chosen to go by lanes. Then the loops are built for each box.
+#include "kernels/plan_fusion.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "base/check.h"
+#include "base/fail.h"
+#include "base/try.h"
+#include "kernels/elements.h"
+
+namespace hloom::kernels {
+namespace {
+
+using hlo::Instruction;
+using hlo::Opcode;
+
+constexpr std::size_t kMaxBoxes = 48;
+constexpr int kMaxRounds = 6;
+constexpr std::int64_t kBlockBytes = 32 * 1024;
+constexpr std::int64_t kSerialBytes = 128 * 1024;
+
+/// A loop before merging: adds stride·v to dimension `dim` of the domain, v in [from, to).
+struct Axis {
+  std::size_t dim = 0;
+  std::int64_t stride = 1;
+  std::int64_t from = 0, to = 0;
+  std::int64_t extent() const { return to - from; }
+};
+using Box = std::vector<Axis>;  // outermost first
+
+/// Axes that become one loop, outermost first.
+using Group = std::vector<std::size_t>;
+
+/// One root with the domain that its loops walk.
+struct Root {
+  const Instruction* instruction = nullptr;
+  ShapeIndex leaf;
+  Place place;
+};
+
+Shape domain_of(const Root& root) {
+  if (root.instruction->opcode() == Opcode::DynamicUpdateSlice) {
+    Shape update = root.instruction->operand(1)->shape();
+    if (root.place.shape.rank() == update.rank()) update.set_layout(root.place.shape.layout());
+    return update;
+  }
+  return root.place.shape;
+}
+
+/// Plans the nests of roots that share a domain.
+class NestPlanner {
+ public:
+  NestPlanner(Builder& builder, const Instruction& fusion, const Places& places, std::vector<Root> roots,
+              std::int64_t blocks)
+      : b_(builder), fusion_(fusion), places_(places), roots_(std::move(roots)), blocks_(blocks) {
+    domain_ = domain_of(roots_[0]);
+  }
+
+  Expected<> plan() {
+    Box whole;
+    const auto& order = domain_.layout().minor_to_major;
+    for (auto d = order.rbegin(); d != order.rend(); ++d)
+      if (domain_.dim(*d) != 1) whole.push_back({static_cast<std::size_t>(*d), 1, 0, domain_.dim(*d)});
+    fold_ = folds();
+    return plan_box(whole, 0);
+  }
+
+ private:
+  // Reduces over their operand's minor dimension go by lanes there; then no loop of the results does.
+  bool folds() const {
+    const auto folds_minor = [](const Instruction& i) {
+      if (i.opcode() != Opcode::Reduce || i.num_operands() != 2) return false;
+      const Shape& s = i.operand(0)->shape();
+      if (s.rank() == 0 || s.dim(s.rank() - 1) < 8 || reducer_op(*i.to_apply()) == Opcode::Tuple) return false;
+      return std::ranges::find(i.dimensions(), s.rank() - 1) != i.dimensions().end();
+    };
+    return std::ranges::any_of(fusion_.called(0)->instructions(), folds_minor);
+  }
+
+  Elements elements() {
+    Elements e(b_, [this](std::int64_t n, const ShapeIndex& leaf, const Point& point, Value mask) -> Expected<Value> {
+      return b_.load(operand_place(n, leaf), point, mask);
+    });
+    e.fold_reduces = fold_;
+    return e;
+  }
+
+  const Place& operand_place(std::int64_t n, const ShapeIndex& leaf) const {
+    std::size_t at = 0;
+    for (std::int64_t o = 0; o < n; ++o) at += static_cast<std::size_t>(num_leaves(fusion_.operand(o)->shape()));
+    const auto indices = leaf_indices(fusion_.operand(n)->shape());
+    at += static_cast<std::size_t>(std::ranges::find(indices, leaf) - indices.begin());
+    return places_.operands[at];
+  }
+
+  // Values of all roots first, then the stores: an operand may be a result's own memory.
+  Expected<> element(const Point& point) {
+    Elements e = elements();
+    std::vector<std::pair<Value, Point>> stores;
+    for (const Root& root : roots_) {
+      const Instruction& i = *root.instruction;
+      if (i.opcode() == Opcode::DynamicUpdateSlice) {
+        Point to = TRY(e.starts(i, 2, i.shape(), i.operand(1)->shape().dims()));
+        for (std::size_t d = 0; d < point.size(); ++d) to[d] = to[d] + point[d];
+        const Value v = TRY(e.at(*i.operand(1), point));
+        stores.emplace_back(v, std::move(to));
+      } else {
+        const Value v = TRY(e.at(i, point, root.leaf));
+        stores.emplace_back(v, point);
+      }
+    }
+    for (std::size_t r = 0; r < roots_.size(); ++r) b_.store(roots_[r].place, stores[r].second, stores[r].first);
+    return {};
+  }
+
+  struct Shaped {
+    Box box;
+    std::vector<Group> groups;  // outermost first
+    std::vector<int> lanes;     // of each group, 0 = none
+  };
+
+  Point point_of(const Box& box, const std::vector<Index>& axes) const {
+    Point point(static_cast<std::size_t>(domain_.rank()));
+    for (std::size_t a = 0; a < box.size(); ++a) point[box[a].dim] = point[box[a].dim] + axes[a] * box[a].stride;
+    return point;
+  }
+
+  // Runs the body once with plain loops in a builder of its own, and says what it found.
+  Expected<Findings> dry_run(const Box& box, std::vector<Value>& variables) {
+    Builder scratch("dry");
+    Findings findings;
+    scratch.findings = &findings;
+    NestPlanner twin(scratch, fusion_, places_, roots_, 1);
+    twin.fold_ = fold_;
+    std::vector<Index> axes;
+    for (const Axis& axis : box) {
+      const Value v = scratch.begin_loop(axis.from, axis.to);
+      scratch.set_shapeable(v);
+      variables.push_back(v);
+      axes.push_back(index_of(v));
+    }
+    TRY(twin.element(twin.point_of(box, axes)));
+    for (std::size_t a = 0; a < box.size(); ++a) scratch.end_loop();
+    widest_ = 4;
+    for (const ValueInfo& info : scratch.kernel().values)
+      if (info.type != DType::Invalid) widest_ = std::max(widest_, info.type == DType::S64 ? 4 : byte_width(info.type));
+    return findings;
+  }
+
+  Expected<> plan_box(const Box& box, int round) {
+    if (std::ranges::any_of(box, [](const Axis& a) { return a.extent() <= 0; })) return {};
+    std::vector<Value> variables;
+    const Findings findings = TRY(dry_run(box, variables));
+    if (round < kMaxRounds) {
+      for (std::size_t a = 0; a < box.size(); ++a) {
+        const auto parts = cut(box[a], findings, variables[a]);
+        if (parts.size() < 2 || num_boxes_ + parts.size() > kMaxBoxes) continue;
+        num_boxes_ += parts.size() - 1;
+        for (const Axis& part : parts) {
+          Box sub = box;
+          sub[a] = part;
+          TRY(plan_box(sub, round));
+        }
+        return {};
+      }
+      for (std::size_t a = 0; a < box.size(); ++a) {
+        const std::int64_t divisor = split(box[a], findings, variables[a]);
+        if (divisor == 0) continue;
+        Box sub = box;
+        sub[a] = {box[a].dim, box[a].stride * divisor, box[a].from / divisor, box[a].to / divisor};
+        sub.insert(sub.begin() + static_cast<std::ptrdiff_t>(a) + 1, Axis{box[a].dim, box[a].stride, 0, divisor});
+        return plan_box(sub, round + 1);
+      }
+    }
+    return build(shape(box, findings, variables));
+  }
+
+  static std::vector<Axis> cut(const Axis& axis, const Findings& findings, Value v) {
+    std::set<std::int64_t> at;
+    if (const auto found = findings.cuts.find(v); found != findings.cuts.end())
+      for (const std::int64_t c : found->second)
+        if (c > axis.from && c < axis.to) at.insert(c);
+    std::vector<Axis> parts;
+    std::int64_t from = axis.from;
+    at.insert(axis.to);
+    for (const std::int64_t c : at) {
+      parts.push_back({axis.dim, axis.stride, from, c});
+      from = c;
+    }
+    return parts;
+  }
+
+  // The largest asked divisor that divides the axis evenly, or 0.
+  static std::int64_t split(const Axis& axis, const Findings& findings, Value v) {
+    const auto found = findings.splits.find(v);
+    if (found == findings.splits.end()) return 0;
+    std::int64_t best = 0;
+    for (const std::int64_t d : found->second)
+      if (d > 1 && d < axis.extent() && axis.from % d == 0 && axis.to % d == 0) best = std::max(best, d);
+    return best;
+  }
+
+  Shaped shape(const Box& given, const Findings& findings, const std::vector<Value>& given_variables) const {
+    // Axes of one iteration need no loop but keep their place.
+    Shaped s;
+    s.box = given;
+    const auto coefficient = [&](const Findings::Access& access, std::size_t a) {
+      for (const Index::Term& t : access.terms)
+        if (t.value == given_variables[a]) return t.coefficient;
+      return std::int64_t{0};
+    };
+    const auto mergeable = [&](std::size_t outer, std::size_t inner) {
+      if (findings.opaque.contains(given_variables[outer]) || findings.opaque.contains(given_variables[inner])) return false;
+      if (given[inner].from != 0) return false;
+      return std::ranges::all_of(findings.accesses, [&](const Findings::Access& x) {
+        return coefficient(x, outer) == coefficient(x, inner) * given[inner].extent();
+      });
+    };
+    for (std::size_t a = 0; a < given.size(); ++a) {
+      if (!s.groups.empty() && mergeable(s.groups.back().back(), a))
+        s.groups.back().push_back(a);
+      else
+        s.groups.push_back({a});
+    }
+    s.lanes.assign(s.groups.size(), 0);
+    if (fold_ || s.groups.empty()) return s;
+    // The loop by lanes: fewest memory operations for each element.
+    const std::int64_t width = 64 / widest_;
+    double best_cost = 0;
+    std::size_t best = 0;
+    for (std::size_t g = s.groups.size(); g-- > 0;) {
+      const std::int64_t lanes = std::min(width, extent(s, g));
+      double cost = 0.25;
+      for (const Findings::Access& x : findings.accesses) {
+        const std::int64_t c = coefficient(x, s.groups[g].back());
+        cost += c == 0 ? 0.5 : c == 1 ? 1.0 : c == -1 ? 1.5 : static_cast<double>(lanes) * (x.is_store ? 2 : 1);
+      }
+      cost = (cost + static_cast<double>(findings.num_lines)) / static_cast<double>(lanes);
+      if (g + 1 == s.groups.size() || cost < best_cost * 0.99) {
+        best_cost = cost;
+        best = g;
+      }
+    }
+    std::int64_t lanes = width;
+    if (findings.num_lines <= 12) lanes *= 2;
+    if (findings.num_lines <= 6) lanes *= 2;
+    lanes = std::min(lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent(s, best)))));
+    s.lanes[best] = static_cast<int>(std::max<std::int64_t>(lanes, 2));
+    if (extent(s, best) < 2) s.lanes[best] = 0;
+    // It goes innermost; the others keep their order.
+    std::rotate(s.groups.begin() + static_cast<std::ptrdiff_t>(best), s.groups.begin() + static_cast<std::ptrdiff_t>(best) + 1,
+                s.groups.end());
+    std::rotate(s.lanes.begin() + static_cast<std::ptrdiff_t>(best), s.lanes.begin() + static_cast<std::ptrdiff_t>(best) + 1,
+                s.lanes.end());
+    return s;
+  }
+
+  static std::int64_t extent(const Shaped& s, std::size_t group) {
+    std::int64_t n = 1;
+    for (const std::size_t a : s.groups[group]) n *= s.box[a].extent();
+    return n;
+  }
+
+  Expected<> build(Shaped s) {
+    if (blocks_ > 1 && !s.groups.empty()) {
+      // The longest of the outer loops is shared out; the loop by lanes only where there is no other of use.
+      std::size_t grid = 0;
+      for (std::size_t g = 1; g < s.groups.size(); ++g)
+        if (s.lanes[g] == 0 && extent(s, grid) < blocks_ && extent(s, g) > extent(s, grid)) grid = g;
+      if (s.lanes.back() != 0 && grid + 1 != s.groups.size() && extent(s, grid) < 4 &&
+          extent(s, s.groups.size() - 1) > 64 * extent(s, grid))
+        grid = s.groups.size() - 1;
+      std::rotate(s.groups.begin(), s.groups.begin() + static_cast<std::ptrdiff_t>(grid),
+                  s.groups.begin() + static_cast<std::ptrdiff_t>(grid) + 1);
+      std::rotate(s.lanes.begin(), s.lanes.begin() + static_cast<std::ptrdiff_t>(grid),
+                  s.lanes.begin() + static_cast<std::ptrdiff_t>(grid) + 1);
+    }
+    std::vector<Index> axes(s.box.size());
+    for (std::size_t g = 0; g < s.groups.size(); ++g) open_loop(s, g, axes);
+    const auto done = element(point_of(s.box, axes));
+    for (std::size_t g = 0; g < s.groups.size(); ++g) b_.end_loop();
+    return done;
+  }
+
+  void open_loop(const Shaped& s, std::size_t g, std::vector<Index>& axes) {
+    const Group& group = s.groups[g];
+    std::int64_t inner = 1;
+    for (std::size_t n = 1; n < group.size(); ++n) inner *= s.box[group[n]].extent();
+    const Axis& first = s.box[group[0]];
+    std::int64_t block = 0;
+    if (g == 0 && blocks_ > 1) {
+      block = (first.extent() * inner + blocks_ - 1) / blocks_;
+      if (s.lanes[g] != 0) block = (block + s.lanes[g] - 1) / s.lanes[g] * s.lanes[g];
+    }
+    Index rest = index_of(b_.begin_loop(first.from * inner, first.to * inner, s.lanes[g], block));
+    for (std::size_t n = group.size(); n-- > 1;) {
+      auto [quotient, remainder] = b_.divmod(rest, s.box[group[n]].extent());
+      axes[group[n]] = std::move(remainder);
+      rest = std::move(quotient);
+    }
+    axes[group[0]] = rest;
+  }
+
+  Builder& b_;
+  const Instruction& fusion_;
+  const Places& places_;
+  std::vector<Root> roots_;
+  std::int64_t blocks_;
+  Shape domain_;
+  bool fold_ = false;
+  std::int64_t widest_ = 4;
+  std::size_t num_boxes_ = 1;
+};
+
+// --- Scatter -------------------------------------------------------------------------------------------------------
+
+/// Updates one after the other in row-major order, each window by lanes; windows out of bounds are left out whole.
+class ScatterPlanner {
+ public:
+  ScatterPlanner(Builder& builder, const Instruction& scatter, Elements& elements, std::vector<Place> results)
+      : b_(builder), i_(scatter), e_(elements), results_(std::move(results)), n_(scatter.num_operands() / 2) {}
+
+  Expected<> plan() {
+    const auto& s = i_.attr<hlo::ScatterAttr>();
+    const Shape& updates = i_.operand(n_ + 1)->shape();
+    Point point(static_cast<std::size_t>(updates.rank()));
+    std::size_t loops = 0;
+    Point batch;
+    for (std::int64_t d = 0; d < updates.rank(); ++d) {
+      if (std::ranges::find(s.update_window_dims, d) != s.update_window_dims.end()) continue;
+      point[static_cast<std::size_t>(d)] = index_of(b_.begin_loop(0, updates.dim(d)));
+      batch.push_back(point[static_cast<std::size_t>(d)]);
+      ++loops;
+    }
+    auto done = window(s, batch, point);
+    while (loops-- > 0) b_.end_loop();
+    return done;
+  }
+
+ private:
+  Expected<> window(const hlo::ScatterAttr& s, const Point& batch, Point point) {
+    const Shape& whole = i_.operand(0)->shape();
+    Point to(static_cast<std::size_t>(whole.rank()));
+    Value inside = b_.constant(DType::Pred, 1);
+    for (std::size_t k = 0; k < s.scatter_dims_to_operand_dims.size(); ++k) {
+      Point at = batch;
+      if (s.index_vector_dim < i_.operand(n_)->shape().rank())
+        at.insert(at.begin() + static_cast<std::ptrdiff_t>(s.index_vector_dim), Index{static_cast<std::int64_t>(k), {}});
+      const std::int64_t d = s.scatter_dims_to_operand_dims[k];
+      const std::int64_t top = whole.dim(d) - window_size(s, d);
+      const Value start = TRY(e_.index_value(*i_.operand(n_), at));
+      inside = b_.line(Opcode::And, DType::Pred, {inside, e_.compare(hlo::Direction::Ge, start, b_.constant_index(0))});
+      inside = b_.line(Opcode::And, DType::Pred, {inside, e_.compare(hlo::Direction::Le, start, b_.constant_index(top))});
+      to[static_cast<std::size_t>(d)] = index_of(start);
+    }
+    for (std::size_t j = 0; j < s.input_batching_dims.size(); ++j) {
+      std::int64_t d = s.scatter_indices_batching_dims[j];
+      if (d > s.index_vector_dim) --d;
+      to[static_cast<std::size_t>(s.input_batching_dims[j])] = batch[static_cast<std::size_t>(d)];
+    }
+    If branch;
+    branch.selector = inside;
+    b_.begin_block();
+    const auto done = body(s, std::move(to), std::move(point));
+    branch.branches.push_back(b_.end_block());
+    branch.branches.emplace_back();
+    b_.append(Statement{std::move(branch)});
+    return done;
+  }
+
+  std::int64_t window_size(const hlo::ScatterAttr& s, std::int64_t operand_dim) const {
+    const auto w = window_position(s, operand_dim);
+    return w < 0 ? 1 : i_.operand(n_ + 1)->shape().dim(s.update_window_dims[static_cast<std::size_t>(w)]);
+  }
+
+  // Which of update_window_dims walks a dimension of the operand, or -1.
+  std::int64_t window_position(const hlo::ScatterAttr& s, std::int64_t operand_dim) const {
+    const auto in = [](const hlo::Dims& dims, std::int64_t d) { return std::ranges::find(dims, d) != dims.end(); };
+    std::int64_t w = 0;
+    for (std::int64_t d = 0; d <= operand_dim; ++d) {
+      if (in(s.inserted_window_dims, d) || in(s.input_batching_dims, d)) {
+        if (d == operand_dim) return -1;
+        continue;
+      }
+      if (d == operand_dim) return w;
+      ++w;
+    }
+    return -1;
+  }
+
+  Expected<> body(const hlo::ScatterAttr& s, Point to, Point point) {
+    const Shape& whole = i_.operand(0)->shape();
+    const Shape& updates = i_.operand(n_ + 1)->shape();
+    std::size_t loops = 0;
+    std::int64_t lane_dim = -1;
+    for (std::int64_t d = 0; d < whole.rank(); ++d)
+      if (window_position(s, d) >= 0 && window_size(s, d) > 1) lane_dim = d;
+    for (std::int64_t d = 0; d < whole.rank(); ++d) {
+      const std::int64_t w = window_position(s, d);
+      if (w < 0 || window_size(s, d) == 1) continue;
+      const std::int64_t extent = window_size(s, d);
+      const auto lanes = static_cast<int>(std::min<std::int64_t>(
+          32, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)))));
+      const Index v = index_of(b_.begin_loop(0, extent, d == lane_dim && lane_is_last(whole) ? lanes : 0));
+      ++loops;
+      to[static_cast<std::size_t>(d)] = to[static_cast<std::size_t>(d)] + v;
+      point[static_cast<std::size_t>(s.update_window_dims[static_cast<std::size_t>(w)])] = v;
+    }
+    static_cast<void>(updates);
+    const auto done = combine(to, point);
+    while (loops-- > 0) b_.end_loop();
+    return done;
+  }
+
+  bool lane_is_last(const Shape&) const { return true; }
+
+  Expected<> combine(const Point& to, const Point& point) {
+    std::vector<Value> arguments;
+    for (std::int64_t k = 0; k < n_; ++k) arguments.push_back(b_.load(results_[static_cast<std::size_t>(k)], to));
+    for (std::int64_t k = 0; k < n_; ++k) {
+      const Value v = TRY(e_.at(*i_.operand(n_ + 1 + k), point));
+      arguments.push_back(v);
+    }
+    const std::vector<Value> combined = TRY(e_.apply(*i_.to_apply(), arguments));
+    for (std::int64_t k = 0; k < n_; ++k)
+      b_.store(results_[static_cast<std::size_t>(k)], to, combined[static_cast<std::size_t>(k)]);
+    return {};
+  }
+
+  Builder& b_;
+  const Instruction& i_;
+  Elements& e_;
+  std::vector<Place> results_;
+  std::int64_t n_;
+};
+
+Expected<> plan_scatter(Builder& b, const Instruction& fusion, const Places& places, const Instruction& scatter) {
+  Elements e(b, [&](std::int64_t n, const ShapeIndex&, const Point& point, Value mask) -> Expected<Value> {
+    return b.load(places.operands[static_cast<std::size_t>(n)], point, mask);
+  });
+  static_cast<void>(fusion);
+  return ScatterPlanner(b, scatter, e, places.results).plan();
+}
+
+// --- Whole fusions -------------------------------------------------------------------------------------------------
+
+// Through what only names a value.
+const Instruction* resolve(const Instruction* i, ShapeIndex& leaf) {
+  for (;;) {
+    if (i->opcode() == Opcode::Tuple && !leaf.empty()) {
+      const std::int64_t n = leaf.front();
+      leaf.erase(leaf.begin());
+      i = i->operand(n);
+    } else if (i->opcode() == Opcode::GetTupleElement && i->operand(0)->opcode() == Opcode::Tuple) {
+      i = i->operand(0)->operand(i->tuple_index());
+    } else {
+      return i;
+    }
+  }
+}
+
+std::vector<Root> roots_of(const Instruction& fusion, const Places& places) {
+  const Instruction* root = fusion.called(0)->root();
+  std::vector<Root> roots;
+  const auto indices = leaf_indices(root->shape());
+  for (std::size_t n = 0; n < indices.size(); ++n) {
+    Root r;
+    r.leaf = indices[n];
+    r.instruction = resolve(root, r.leaf);
+    r.place = places.results[n];
+    roots.push_back(std::move(r));
+  }
+  return roots;
+}
+
+std::int64_t bytes_touched(const Instruction& fusion, const std::vector<Root>& roots) {
+  std::int64_t bytes = 0;
+  for (const Root& root : roots) bytes += domain_of(root).size_bytes();
+  for (const Instruction& i : fusion.called(0)->instructions()) {
+    // What is read again for each element counts by its work.
+    if (i.opcode() == Opcode::Reduce || i.opcode() == Opcode::ReduceWindow) bytes += i.operand(0)->shape().size_bytes();
+    if (i.opcode() == Opcode::Exponential || i.opcode() == Opcode::Log || i.opcode() == Opcode::Tanh ||
+        i.opcode() == Opcode::Logistic || i.opcode() == Opcode::Power || i.opcode() == Opcode::Divide)
+      bytes += i.shape().size_bytes();
+    if (i.opcode() == Opcode::Dot || i.opcode() == Opcode::Convolution)
+      bytes += i.operand(0)->shape().size_bytes() + i.operand(1)->shape().size_bytes() +
+               i.shape().size_bytes() * 8;
+  }
+  return bytes;
+}
+
+Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& places, std::int64_t blocks) {
+  std::vector<Root> roots = roots_of(fusion, places);
+  if (roots.size() == 1 || roots[0].instruction->opcode() == Opcode::Scatter)
+    if (roots[0].instruction->opcode() == Opcode::Scatter)
+      return plan_scatter(b, fusion, places, *roots[0].instruction);
+  // Roots over the same domain share loops; others follow in order.
+  while (!roots.empty()) {
+    std::vector<Root> together, later;
+    const Shape domain = domain_of(roots[0]);
+    for (Root& root : roots) {
+      const Shape own = domain_of(root);
+      const bool same = own.dims() == domain.dims() && own.layout().minor_to_major == domain.layout().minor_to_major;
+      (same ? together : later).push_back(std::move(root));
+    }
+    TRY(NestPlanner(b, fusion, places, std::move(together), blocks).plan());
+    roots = std::move(later);
+  }
+  return {};
+}
+
+Argument argument_of(const Shape& shape, std::string name, bool written) {
+  return {std::move(name), shape.dtype(), shape.num_elements(), written, byte_width(shape.dtype()), false};
+}
+
+}  // namespace
+
+Expected<> plan_fusion_into(Builder& b, const Instruction& fusion, const Places& places) {
+  b.forget_loads();
+  return plan_roots(b, fusion, places, 1);
+}
+
+Expected<Kernel> plan_fusion(const Instruction& fusion) {
+  Builder b(fusion.name());
+  Places places;
+  const auto add = [&](const Shape& shape, const std::string& name, bool written, std::vector<Place>& to) {
+    const int number = static_cast<int>(b.kernel().arguments.size());
+    b.kernel().arguments.push_back(argument_of(shape, name, written));
+    to.push_back({number, 0, shape});
+  };
+  for (std::int64_t o = 0; o < fusion.num_operands(); ++o)
+    for (const Shape* leaf : leaves(fusion.operand(o)->shape()))
+      add(*leaf, "a" + std::to_string(b.kernel().arguments.size()), false, places.operands);
+  std::size_t result = 0;
+  for (const Shape* leaf : leaves(fusion.shape())) add(*leaf, "y" + std::to_string(result++), true, places.results);
+  const std::vector<Root> roots = roots_of(fusion, places);
+  const std::int64_t bytes = bytes_touched(fusion, roots);
+  std::int64_t blocks = 1;
+  const bool serial = std::ranges::any_of(
+      roots, [](const Root& r) { return r.instruction->opcode() == Opcode::Scatter; });
+  if (bytes > kSerialBytes && !serial) blocks = std::min<std::int64_t>((bytes + kBlockBytes - 1) / kBlockBytes, 256);
+  TRY(plan_roots(b, fusion, places, blocks));
+  Kernel kernel = std::move(b).finish();
+  kernel.blocks = blocks;
+  kernel.block_cost = bytes / blocks;
+  return kernel;
+}
+
+}  // namespace hloom::kernels
