@@ -1,0 +1,64 @@
+// Machine code in memory, ready to call.
+//
+//   jit::Code code = TRY(jit::Code::link(std::move(objects), {{"hloom_sort", address_of(&sort)}}));
+//   auto kernel = reinterpret_cast<base::KernelFunction>(TRY(code.lookup("fusion.2")));
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hloom/error.h"
+#include "jit/contiguous_sections.h"
+#include "jit/object.h"
+
+namespace hloom::jit {
+
+/// A name that objects may refer to, and where it is.
+struct Symbol {
+  std::string name;
+  void* address = nullptr;
+};
+
+/// What compiled code may always refer to: memcpy and its kin, fma, the exactly rounded or exact functions of libm,
+/// and the conversions and wide divisions for which processors may lack an instruction.
+std::span<const Symbol> known_symbols();
+
+/// How to link.
+struct LinkOptions {
+  bool debugger = false;  ///< tell GDB the names (and lines, if there is debug information) of all functions
+  bool perf = false;      ///< append the functions' addresses to /tmp/perf-PID.map, where perf looks for names
+};
+
+/// The linked objects of a program. Any thread may call what they define as long as this lives.
+class Code {
+ public:
+  /// Links all objects into one block: code < read-only < read-write. A name resolves to a definition in one of the
+  /// objects, to `externals` or to known_symbols(), in this order; nothing else is searched.
+  /// Errors: InvalidArgument if an object does not parse; NotFound, naming all, if symbols are unresolved;
+  ///         AlreadyExists if two objects define a name; ResourceExhausted, PermissionDenied by the system.
+  /// Cost: 30 us for each object.
+  static Expected<Code> link(const std::vector<Object>& objects, std::span<const Symbol> externals,
+                             const LinkOptions& options = {});
+
+  /// The address of a name that an object defines and exports. Thread-safe. Errors: NotFound.
+  Expected<void*> lookup(std::string_view name) const;
+
+  ContiguousSections::Statistics statistics() const;
+  /// First byte of a part of the block.
+  const std::byte* begin(Section) const;
+
+  Code(Code&&) noexcept;
+  Code& operator=(Code&&) noexcept;
+  ~Code();  ///< Frees the code. Needs: no call into it is under way.
+
+ private:
+  struct Impl;
+  explicit Code(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hloom::jit

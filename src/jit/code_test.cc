@@ -1,0 +1,276 @@
+#include "jit/code.h"
+
+#include <gtest/gtest.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "base/fail.h"
+#include "jit/compile_object.h"
+
+namespace hloom::jit {
+namespace {
+
+using llvm::Value;
+using Function = std::int64_t (*)(std::int64_t);
+
+// Starts `i64 name(i64)` in the module; finish with CreateRet.
+llvm::Function* start(llvm::Module& module, llvm::IRBuilder<>& b, const std::string& name) {
+  auto* type = llvm::FunctionType::get(b.getInt64Ty(), {b.getInt64Ty()}, false);
+  auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
+  b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "entry", function));
+  return function;
+}
+
+// name(x) = table[x] + x * factor + (variable += 1), so that all three sections are in use.
+void add_function(llvm::Module& module, const std::string& name, std::int64_t factor) {
+  llvm::IRBuilder<> b(module.getContext());
+  llvm::Function* function = start(module, b, name);
+  std::vector<llvm::Constant*> elements;
+  for (int i = 0; i < 16; ++i) elements.push_back(b.getInt64(i * i));
+  auto* array = llvm::ArrayType::get(b.getInt64Ty(), 16);
+  auto* table = new llvm::GlobalVariable(module, array, true, llvm::GlobalValue::PrivateLinkage,
+                                         llvm::ConstantArray::get(array, elements), "table");
+  auto* variable = new llvm::GlobalVariable(module, b.getInt64Ty(), false, llvm::GlobalValue::InternalLinkage,
+                                            b.getInt64(100), "variable");
+  Value* x = function->getArg(0);
+  Value* element = b.CreateLoad(b.getInt64Ty(), b.CreateGEP(array, table, {b.getInt64(0), x}));
+  Value* count = b.CreateAdd(b.CreateLoad(b.getInt64Ty(), variable), b.getInt64(1));
+  b.CreateStore(count, variable);
+  b.CreateRet(b.CreateAdd(b.CreateAdd(element, b.CreateMul(x, b.getInt64(factor))), count));
+}
+
+// name(x) = callee(x) + 1
+void add_call(llvm::Module& module, const std::string& name, const std::string& callee) {
+  llvm::IRBuilder<> b(module.getContext());
+  llvm::Function* function = start(module, b, name);
+  llvm::FunctionCallee target = module.getOrInsertFunction(callee, function->getFunctionType());
+  b.CreateRet(b.CreateAdd(b.CreateCall(target, {function->getArg(0)}), b.getInt64(1)));
+}
+
+Object compile(const std::string& name, const std::function<void(llvm::Module&)>& fill) {
+  static const std::unique_ptr<llvm::TargetMachine> machine = *make_target_machine();
+  llvm::LLVMContext context;
+  llvm::Module module(name, context);
+  fill(module);
+  return *compile_object(module, *machine);
+}
+
+Function function(const Code& code, const std::string& name) {
+  return reinterpret_cast<Function>(*code.lookup(name));
+}
+
+std::int64_t num_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+}
+
+std::int64_t resident_pages() {
+  std::int64_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident;
+}
+
+TEST(Code, ConstantsAndVariablesOfAnObject) {
+  const Code code = *Code::link({compile("m", [](auto& m) { add_function(m, "f", 7); })}, {});
+  EXPECT_EQ(function(code, "f")(3), 9 + 21 + 101);
+  EXPECT_EQ(function(code, "f")(4), 16 + 28 + 102);
+}
+
+TEST(Code, SectionsLieInOrderPackedInOneBlock) {
+  std::vector<Object> objects;
+  for (int i = 0; i < 100; ++i)
+    objects.push_back(compile("m", [&](auto& m) { add_function(m, "f" + std::to_string(i), i); }));
+  const Code code = *Code::link(objects, {});
+  EXPECT_LT(code.begin(Section::Code), code.begin(Section::ReadOnly));
+  EXPECT_LT(code.begin(Section::ReadOnly), code.begin(Section::ReadWrite));
+  for (int i = 0; i < 100; ++i) {
+    auto* at = static_cast<const std::byte*>(*code.lookup("f" + std::to_string(i)));
+    EXPECT_GE(at, code.begin(Section::Code));
+    EXPECT_LT(at, code.begin(Section::ReadOnly));
+    EXPECT_EQ(function(code, "f" + std::to_string(i))(2), 4 + 2 * i + 101);
+  }
+  EXPECT_LT(code.statistics().carved_bytes[0], 100 * 128);  // packed: not a page for each
+  EXPECT_EQ(code.statistics().protect_calls, 3);
+}
+
+TEST(Code, ObjectsCallEachOtherInBothDirections) {
+  const std::vector<Object> objects = {
+      compile("a", [](auto& m) { add_call(m, "f", "g"); add_function(m, "h", 1); }),
+      compile("b", [](auto& m) { add_call(m, "g", "h"); }),
+  };
+  const Code code = *Code::link(objects, {});
+  EXPECT_EQ(function(code, "f")(3), 9 + 3 + 101 + 1 + 1);
+}
+
+std::int64_t triple(std::int64_t x) { return 3 * x; }
+
+TEST(Code, ExternalsComeFromTheTableOnly) {
+  const Object object = compile("m", [](auto& m) { add_call(m, "f", "getpid"); });
+  Expected<Code> without = Code::link({object}, {});
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().code(), hloom::Code::NotFound);
+  EXPECT_EQ(without.error().message(), "unresolved symbol 'getpid' of m");
+  const Symbol table[] = {{"unused", nullptr}, {"getpid", reinterpret_cast<void*>(&triple)}};
+  const Code code = *Code::link({object}, table);
+  EXPECT_EQ(function(code, "f")(5), 16);
+}
+
+TEST(Code, AllUnresolvedSymbolsAreNamed) {
+  Expected<Code> code = Code::link({compile("m", [](auto& m) { add_call(m, "f", "u"); add_call(m, "g", "v"); }),
+                                    compile("n", [](auto& m) { add_call(m, "h", "u"); })}, {});
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().message(), "unresolved symbol 'u' of m, 'u' of n, 'v' of m");
+}
+
+TEST(Code, DefinitionsWinOverTheTable) {
+  const Symbol table[] = {{"h", nullptr}};
+  const Code code = *Code::link({compile("a", [](auto& m) { add_call(m, "f", "h"); }),
+                                 compile("b", [](auto& m) { add_function(m, "h", 1); })}, table);
+  EXPECT_EQ(function(code, "f")(3), 9 + 3 + 101 + 1);
+}
+
+TEST(Code, WrongObjectsAreErrors) {
+  EXPECT_EQ(Code::link({{"junk", {'j', 'u', 'n', 'k'}}}, {}).error().code(), hloom::Code::InvalidArgument);
+  Object cut = compile("m", [](auto& m) { add_function(m, "f", 7); });
+  cut.bytes.resize(cut.bytes.size() / 2);
+  EXPECT_EQ(Code::link({cut}, {}).error().code(), hloom::Code::InvalidArgument);
+  const Object object = compile("m", [](auto& m) { add_function(m, "f", 7); });
+  Expected<Code> twice = Code::link({object, object}, {});
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().code(), hloom::Code::AlreadyExists);
+  EXPECT_NE(twice.error().message().find("f"), std::string::npos);
+}
+
+TEST(Code, NothingToLinkIsNoError) {
+  const Code code = *Code::link({}, {});
+  EXPECT_EQ(code.lookup("f").error().code(), hloom::Code::NotFound);
+}
+
+// bfloat and half need helpers on processors without the instructions; x86-64 is one.
+TEST(Code, KnownHelpersConvertAsIeeeSays) {
+  const base::Target plain = *target_named("x86-64");
+  const std::unique_ptr<llvm::TargetMachine> machine = *make_target_machine(plain);
+  llvm::LLVMContext context;
+  llvm::Module module("m", context);
+  llvm::IRBuilder<> b(context);
+  auto* type = llvm::FunctionType::get(b.getInt16Ty(), {b.getDoubleTy()}, false);
+  for (llvm::Type* narrow : {b.getHalfTy(), b.getBFloatTy()}) {
+    const char* name = narrow->isHalfTy() ? "half" : "bfloat";
+    auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
+    b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", f));
+    b.CreateRet(b.CreateBitCast(b.CreateFPTrunc(f->getArg(0), narrow), b.getInt16Ty()));
+  }
+  const Code code = *Code::link({*compile_object(module, *machine)}, {});
+  const auto half = reinterpret_cast<std::uint16_t (*)(double)>(*code.lookup("half"));
+  const auto bfloat = reinterpret_cast<std::uint16_t (*)(double)>(*code.lookup("bfloat"));
+  EXPECT_EQ(half(1.0), 0x3c00);
+  EXPECT_EQ(bfloat(1.0), 0x3f80);
+  EXPECT_EQ(bfloat(-1.0), 0xbf80);
+  EXPECT_EQ(bfloat(INFINITY), 0x7f80);
+  EXPECT_EQ(bfloat(1e300), 0x7f80);
+  EXPECT_EQ(bfloat(NAN) & 0x7fc0, 0x7fc0);
+  // Just above a tie of bfloat16 by less than a float can tell: rounding twice would give 0x3f80.
+  EXPECT_EQ(bfloat(1.0 + 0x1p-8 + 0x1p-40), 0x3f81);
+  EXPECT_EQ(bfloat(1.0 + 0x1p-8), 0x3f80);
+  EXPECT_EQ(bfloat(1.0 + 0x1p-8 - 0x1p-40), 0x3f80);
+  EXPECT_EQ(bfloat(1.0 + 0x3p-8), 0x3f82);
+  EXPECT_EQ(bfloat(1.0 + 0x3p-8 - 0x1p-40), 0x3f81);
+}
+
+// Programs come and go: what a round maps and touches, it gives back.
+TEST(Code, FiveThousandFunctionsUnderChurn) {
+  std::vector<Object> objects;
+  for (int i = 0; i < 500; ++i)
+    objects.push_back(compile("m" + std::to_string(i), [&](llvm::Module& m) {
+      for (int j = 0; j < 10; ++j) add_function(m, "f" + std::to_string(i * 10 + j), j);
+    }));
+  const auto round = [&] {
+    const Code code = *Code::link(objects, {});
+    for (int i = 0; i < 5000; ++i) ASSERT_EQ(function(code, "f" + std::to_string(i))(1), 1 + i % 10 + 101);
+  };
+  for (int i = 0; i < 3; ++i) round();
+  const std::int64_t mappings = num_mappings(), pages = resident_pages();
+  {
+    const Code code = *Code::link(objects, {});
+    EXPECT_LE(num_mappings(), mappings + 8);  // one block of three protections and its guards
+  }
+  for (int i = 0; i < 5; ++i) round();
+  EXPECT_LE(num_mappings(), mappings + 2);
+  EXPECT_LE(resident_pages(), pages + 2048);  // 8 MiB of the allocator's own slack
+}
+
+TEST(Code, MoveKeepsAddresses) {
+  Code code = *Code::link({compile("m", [](auto& m) { add_function(m, "f", 7); })}, {});
+  const Function f = function(code, "f");
+  const Code moved(std::move(code));
+  EXPECT_EQ(function(moved, "f"), f);
+  EXPECT_EQ(f(3), 9 + 21 + 101);
+}
+
+TEST(Code, PerfFindsTheNames) {
+  const std::string path = "/tmp/perf-" + std::to_string(getpid()) + ".map";
+  {
+    const Code code = *Code::link({compile("m", [](auto& m) { add_function(m, "fusion.7", 7); })}, {}, {.perf = true});
+    std::ifstream file(path);
+    std::uintptr_t address = 0, size = 0;
+    std::string name;
+    file >> std::hex >> address >> size >> name;
+    EXPECT_EQ(reinterpret_cast<void*>(address), *code.lookup("fusion.7"));
+    EXPECT_GT(size, 0u);
+    EXPECT_EQ(name, "fusion.7");
+  }
+  std::remove(path.c_str());
+}
+
+}  // namespace
+
+// GDB's interface: a list of object files that the debugger reads. Declared as GDB documents it.
+extern "C" {
+struct jit_code_entry {
+  jit_code_entry *next_entry, *prev_entry;
+  const char* symfile_addr;
+  std::uint64_t symfile_size;
+};
+struct jit_descriptor {
+  std::uint32_t version, action_flag;
+  jit_code_entry *relevant_entry, *first_entry;
+};
+extern jit_descriptor __jit_debug_descriptor;
+}
+
+namespace {
+
+TEST(Code, DebuggerIsToldAndTheEntryGoes) {
+  jit_code_entry* before = __jit_debug_descriptor.first_entry;
+  {
+    const Code code = *Code::link({compile("m", [](auto& m) { add_function(m, "fusion.7", 7); })}, {}, {.debugger = true});
+    jit_code_entry* entry = __jit_debug_descriptor.first_entry;
+    ASSERT_NE(entry, before);
+    EXPECT_NE(std::string(entry->symfile_addr, entry->symfile_size).find("fusion.7"), std::string::npos);
+    EXPECT_EQ(function(code, "fusion.7")(3), 9 + 21 + 101);
+  }
+  EXPECT_EQ(__jit_debug_descriptor.first_entry, before);
+}
+
+using CodeDeathTest = testing::Test;
+
+TEST(CodeDeathTest, WritingToCodeFaults) {
+  const Code code = *Code::link({compile("m", [](auto& m) { add_function(m, "f", 7); })}, {});
+  auto* at = static_cast<volatile char*>(*code.lookup("f"));
+  EXPECT_EXIT(*at = 1, testing::KilledBySignal(SIGSEGV), "");
+  auto* constant = reinterpret_cast<volatile char*>(const_cast<std::byte*>(code.begin(Section::ReadOnly)));
+  EXPECT_EXIT(*constant = 1, testing::KilledBySignal(SIGSEGV), "");
+}
+
+}  // namespace
+}  // namespace hloom::jit
