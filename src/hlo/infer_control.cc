@@ -35,8 +35,7 @@ Expected<Shape> infer_conditional(const Instruction& i) {
   if (!selector.is_scalar() || !(selector.dtype() == DType::S32 || (selector.dtype() == DType::Pred && branches == 2)))
     return wrong(i, "the selector must be pred[] of two branches or s32[], found ", selector);
   const Shape& result = i.called(0)->root()->shape();
-  for (std::int64_t k = 0; k < branches; ++k)
-    TRY(want_signature(i, *i.called(k), {i.operand(k + 1)->shape()}, result));
+  for (std::int64_t k = 0; k < branches; ++k) TRY(want_signature(i, *i.called(k), {i.operand(k + 1)->shape()}, result));
   return result;
 }
 
@@ -86,12 +85,8 @@ Expected<Shape> infer_control(const Instruction& i) {
     case Opcode::Call:
     case Opcode::Fusion: return infer_call(i);
     case Opcode::AsyncStart: return infer_async_start(i);
-    case Opcode::AsyncUpdate:
-      TRY(want_async_chain(i));
-      return i.operand(0)->shape();
-    case Opcode::AsyncDone:
-      TRY(want_async_chain(i));
-      return i.operand(0)->shape().element(1);
+    case Opcode::AsyncUpdate: TRY(want_async_chain(i)); return i.operand(0)->shape();
+    case Opcode::AsyncDone: TRY(want_async_chain(i)); return i.operand(0)->shape().element(1);
     case Opcode::AfterAll: return infer_after_all(i);
     case Opcode::AddDependency: return infer_add_dependency(i);
     case Opcode::OptBarrier:

@@ -36,8 +36,8 @@ void append_dims(Shape& result, const Shape& from, const Dims& dims) {
   for (const std::int64_t d : dims) sizes.push_back(from.dim(d));
   Shape longer = Shape::array(result.dtype(), std::move(sizes));
   for (std::int64_t d = 0; d < longer.rank() && d < Shape::kMaxRank; ++d)
-    longer.set_dynamic_dim(d, d < before ? result.is_dynamic_dim(d)
-                                         : from.is_dynamic_dim(dims[static_cast<std::size_t>(d - before)]));
+    longer.set_dynamic_dim(
+        d, d < before ? result.is_dynamic_dim(d) : from.is_dynamic_dim(dims[static_cast<std::size_t>(d - before)]));
   result = std::move(longer);
 }
 
@@ -89,8 +89,8 @@ Expected<Shape> infer_ragged_dot(const Instruction& i) {
   if (a.rhs_group.size() != expected_groups)
     return wrong(i, "rhs_group_dims must name ", expected_groups, " here, found ", a.rhs_group.size());
   if (expected_groups == 1 && rhs.dim(a.rhs_group.front()) != groups)
-    return wrong(i, "group dimension of rhs (", rhs.dim(a.rhs_group.front()), ") must be the number of groups (", groups,
-                 ")");
+    return wrong(i, "group dimension of rhs (", rhs.dim(a.rhs_group.front()), ") must be the number of groups (",
+                 groups, ")");
   const DType type = TRY(product_type(i, lhs.dtype(), rhs.dtype()));
   Shape result = is_contracting ? Shape::array(type, {groups}) : Shape::scalar(type);
   append_dims(result, lhs, a.lhs_batch);
@@ -144,7 +144,8 @@ Expected<> check_groups(const Instruction& i, std::int64_t batch, std::int64_t f
   const auto& a = i.attr<ConvolutionAttr>();
   const std::int64_t g = a.feature_groups, h = a.batch_groups;
   if (g < 1 || h < 1) return wrong(i, "group counts ", g, " and ", h, " must be at least 1");
-  if (g > 1 && h > 1) return wrong(i, "feature_group_count ", g, " and batch_group_count ", h, " may not both exceed 1");
+  if (g > 1 && h > 1)
+    return wrong(i, "feature_group_count ", g, " and batch_group_count ", h, " may not both exceed 1");
   if (in < 0 || features < 0 || static_cast<__int128>(in) * g != features)
     return wrong(i, "kernel input features (", in, ") times feature_group_count (", g, ") must be input features (",
                  features, ")");
@@ -163,8 +164,8 @@ Expected<Shape> infer_convolution(const Instruction& i) {
   const ConvolutionDims& p = a.dims;
   const Shape &input = i.operand(0)->shape(), &kernel = i.operand(1)->shape();
   const std::size_t n = a.window.size();
-  TRY(check_places(i, "dim_labels of the input", input, p.input_batch, p.input_feature, p.input_spatial,
-                   p.input_unused, n));
+  TRY(check_places(i, "dim_labels of the input", input, p.input_batch, p.input_feature, p.input_spatial, p.input_unused,
+                   n));
   TRY(check_places(i, "dim_labels of the kernel", kernel, p.kernel_input, p.kernel_output, p.kernel_spatial,
                    p.kernel_unused, n));
   const std::int64_t batch = input.dim(p.input_batch), out = kernel.dim(p.kernel_output);

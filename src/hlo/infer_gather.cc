@@ -58,9 +58,7 @@ Expected<> check_lists(const Instruction& i, const Shape& array, const Shape& in
 }
 
 // Dimensions of the indices without the one that holds index vectors.
-Dims batch_dims(const Shape& indices, std::int64_t vector_dim) {
-  return remaining_dims(indices, {vector_dim});
-}
+Dims batch_dims(const Shape& indices, std::int64_t vector_dim) { return remaining_dims(indices, {vector_dim}); }
 
 Dims window_dims_of_array(const Shape& array, const Lists& l) {
   Dims kept;
@@ -75,7 +73,7 @@ Expected<Shape> infer_gather(const Instruction& i) {
   TRY(want_arrays(i));
   const Shape &array = i.operand(0)->shape(), &indices = i.operand(1)->shape();
   const auto& a = i.attr<GatherAttr>();
-  const Lists lists{a.offset_dims,    a.collapsed_slice_dims, a.operand_batching_dims, a.start_indices_batching_dims,
+  const Lists lists{a.offset_dims,     a.collapsed_slice_dims, a.operand_batching_dims, a.start_indices_batching_dims,
                     a.start_index_map, a.index_vector_dim};
   TRY(check_lists(i, array, indices, lists, kGatherNames));
   if (static_cast<std::int64_t>(a.slice_sizes.size()) != array.rank())
@@ -120,7 +118,8 @@ Expected<> check_updates(const Instruction& i, const Shape& array, const Shape& 
     if (contains(lists.window_dims, d)) {
       const std::int64_t most = array.dim(window[next_window++]);
       if (most != Shape::kUnbounded && updates.dim(d) > most)
-        return wrong(i, "window dimension ", d, " of the updates (", updates.dim(d), ") exceeds the input's (", most, ")");
+        return wrong(i, "window dimension ", d, " of the updates (", updates.dim(d), ") exceeds the input's (", most,
+                     ")");
     } else if (const std::int64_t size = indices.dim(batch[next_batch++]); size != updates.dim(d)) {
       return wrong(i, "dimension ", d, " of the updates (", updates.dim(d), ") must be the indices' (", size, ")");
     }
@@ -137,8 +136,9 @@ Expected<Shape> infer_scatter(const Instruction& i) {
   const std::int64_t n = i.num_operands() / 2;
   const Shape &array = i.operand(0)->shape(), &indices = i.operand(n)->shape(), &updates = i.operand(n + 1)->shape();
   const auto& a = i.attr<ScatterAttr>();
-  const Lists lists{a.update_window_dims,          a.inserted_window_dims,        a.input_batching_dims,
-                    a.scatter_indices_batching_dims, a.scatter_dims_to_operand_dims, a.index_vector_dim};
+  const Lists lists{a.update_window_dims,           a.inserted_window_dims,
+                    a.input_batching_dims,          a.scatter_indices_batching_dims,
+                    a.scatter_dims_to_operand_dims, a.index_vector_dim};
   TRY(check_lists(i, array, indices, lists, kScatterNames));
   TRY(check_updates(i, array, indices, updates, lists));
   std::vector<Shape> results, current, incoming;

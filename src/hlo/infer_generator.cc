@@ -8,8 +8,7 @@ Expected<Shape> infer_iota(const Instruction& i) {
   TRY(want_written_array(i));
   const Shape& s = i.shape();
   const std::int64_t d = i.iota_dimension();
-  if (s.rank() < 1 || d < 0 || d >= s.rank())
-    return wrong(i, "iota_dimension ", d, " is not a dimension of ", s);
+  if (s.rank() < 1 || d < 0 || d >= s.rank()) return wrong(i, "iota_dimension ", d, " is not a dimension of ", s);
   if (s.dtype() == DType::Pred) return wrong(i, "iota gives numbers, not pred");
   return s;
 }
@@ -37,13 +36,11 @@ Expected<Shape> infer_rng_bits(const Instruction& i) {
   TRY(want_array(i, 0));
   const Shape& state = i.operand(0)->shape();
   const bool long_state = i.attr<RngBitsAttr>().algorithm != RngAlgorithm::ThreeFry;
-  if (state.dtype() != DType::U64 || state.rank() != 1 ||
-      !(state.dim(0) == 2 || (long_state && state.dim(0) == 3)))
+  if (state.dtype() != DType::U64 || state.rank() != 1 || !(state.dim(0) == 2 || (long_state && state.dim(0) == 3)))
     return wrong(i, "the state must be u64[2]", long_state ? " or u64[3]" : "", ", found ", state);
   const Shape& s = i.shape();
   if (!s.is_valid()) return wrong(i, "rng-bit-generator needs its shape written");
-  if (!s.is_tuple() || s.elements().size() != 2 || !is_integral(s.element(1).dtype()) ||
-      !sizes_in_range(s.element(1)))
+  if (!s.is_tuple() || s.elements().size() != 2 || !is_integral(s.element(1).dtype()) || !sizes_in_range(s.element(1)))
     return wrong(i, "rng-bit-generator gives state and integers, not ", s);
   return Shape::tuple({with_type(state, state.dtype()), s.element(1)});
 }

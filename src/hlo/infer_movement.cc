@@ -205,9 +205,7 @@ Expected<Shape> infer_movement(const Instruction& i) {
     case Opcode::BitcastConvert: return infer_bitcast_convert(i);
     case Opcode::GetDimensionSize:
     case Opcode::SetDimensionSize: return infer_dimension_size(i);
-    case Opcode::Shuffle:
-      TRY(want_array(i, 0));
-      return with_type(i.operand(0)->shape(), i.operand(0)->shape().dtype());
+    case Opcode::Shuffle: TRY(want_array(i, 0)); return with_type(i.operand(0)->shape(), i.operand(0)->shape().dtype());
     default: return wrong(i, i.opcode(), " moves nothing");
   }
 }

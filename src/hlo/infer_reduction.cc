@@ -13,7 +13,8 @@ Expected<> want_arrays_and_inits(const Instruction& i) {
   const std::int64_t n = i.num_operands() / 2;
   for (std::int64_t k = 0; k < n; ++k) {
     if (!same_dims(i.operand(k)->shape(), i.operand(0)->shape()))
-      return wrong(i, "arrays must have equal dimensions, found ", i.operand(0)->shape(), " and ", i.operand(k)->shape());
+      return wrong(i, "arrays must have equal dimensions, found ", i.operand(0)->shape(), " and ",
+                   i.operand(k)->shape());
     if (!i.operand(n + k)->shape().is_scalar())
       return wrong(i, "initial value ", k, " must be a scalar, found ", i.operand(n + k)->shape());
   }

@@ -156,8 +156,8 @@ Expected<> want_signature(const Instruction& i, const Computation& computation, 
   const bool good = std::ranges::equal(found, parameters, agrees) &&
                     (!result.is_valid() || agrees(computation.root()->shape(), result));
   if (good) return {};
-  return wrong(i, "computation ", computation.name(), " must be ", signature(parameters, result), ", found ",
-               signature(found, computation.root()->shape()));
+  return fail(Code::FailedPrecondition, i.name(), ": computation ", computation.name(), " must be ",
+              signature(parameters, result), ", found ", signature(found, computation.root()->shape()));
 }
 
 std::vector<Shape> results_of(const Computation& computation) {

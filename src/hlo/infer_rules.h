@@ -21,6 +21,11 @@ Error wrong(const Instruction& i, const Parts&... parts) {
   return fail(Code::InvalidArgument, i.name(), ": ", parts...);
 }
 
+/// infer_shape() with a wrong signature of a called computation as FailedPrecondition, so that the verifier can tell.
+Expected<Shape> infer_by_rules(const Instruction&);
+/// What all rules rely on: counts of operands and computations, the attributes' family, sizes of operands.
+Expected<> check_form(const Instruction&);
+
 Expected<Shape> infer_elementwise(const Instruction&);
 Expected<Shape> infer_movement(const Instruction&);
 Expected<Shape> infer_slices(const Instruction&);
@@ -73,7 +78,7 @@ std::optional<std::int64_t> in_range(__int128 v);
 Expected<Dims> windowed_dims(const Instruction&, const Dims& dims, const Window& window);
 
 /// Checks that `computation` takes `parameters` and gives `result` (not checked if invalid). Floats count as equal
-/// where `ignore_precision`. The error names both signatures.
+/// where `ignore_precision`. Errors: FailedPrecondition, which names both signatures.
 Expected<> want_signature(const Instruction&, const Computation& computation, const std::vector<Shape>& parameters,
                           const Shape& result, bool ignore_precision = false);
 /// The results of a computation: the root, or its elements if it is a tuple.

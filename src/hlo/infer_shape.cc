@@ -44,7 +44,8 @@ bool has_family(const Instruction& i) {
   return same;
 }
 
-// What every rule relies on.
+}  // namespace
+
 Expected<> check_form(const Instruction& i) {
   const int count = arity(i.opcode());
   if (count >= 0 && i.num_operands() != count)
@@ -62,10 +63,14 @@ Expected<> check_form(const Instruction& i) {
   return {};
 }
 
-}  // namespace
-
 Expected<Shape> infer_shape(const Instruction& i) {
   TRY(check_form(i));
+  Expected<Shape> inferred = infer_by_rules(i);
+  if (inferred) return inferred;
+  return Error(Code::InvalidArgument, inferred.error().message());
+}
+
+Expected<Shape> infer_by_rules(const Instruction& i) {
   switch (i.opcode()) {
     case Opcode::Abs:
     case Opcode::Acos:

@@ -17,8 +17,8 @@ Expected<Shape> infer_slice(const Instruction& i) {
     const std::int64_t start = attr.starts[k], limit = attr.limits[k], stride = attr.strides[k];
     const bool bounded = from.dim(d) != Shape::kUnbounded;
     if (start < 0 || limit < start || (bounded && limit > from.dim(d)) || stride < 1)
-      return wrong(i, "range [", start, ":", limit, ":", stride, "] of dimension ", d, " must be 0 <= start <= limit <= ",
-                   from.dim(d), ", stride >= 1");
+      return wrong(i, "range [", start, ":", limit, ":", stride, "] of dimension ", d,
+                   " must be 0 <= start <= limit <= ", from.dim(d), ", stride >= 1");
     result.set_dim(d, (limit - start) / stride + ((limit - start) % stride != 0 ? 1 : 0));
     const bool whole = start == 0 && limit == from.dim(d) && stride == 1;
     result.set_dynamic_dim(d, whole && from.is_dynamic_dim(d));
@@ -68,11 +68,11 @@ Expected<Shape> infer_dynamic_update_slice(const Instruction& i) {
   TRY(want_array(i, 1));
   const Shape &base = i.operand(0)->shape(), &update = i.operand(1)->shape();
   const auto type = more_precise(base.dtype(), update.dtype());
-  if (!type || base.rank() != update.rank())
-    return wrong(i, "update ", update, " must have type and rank of ", base);
+  if (!type || base.rank() != update.rank()) return wrong(i, "update ", update, " must have type and rank of ", base);
   for (std::int64_t d = 0; d < base.rank(); ++d)
     if (base.dim(d) != Shape::kUnbounded && update.dim(d) > base.dim(d))
-      return wrong(i, "dimension ", d, " of the update (", update.dim(d), ") exceeds the operand's (", base.dim(d), ")");
+      return wrong(i, "dimension ", d, " of the update (", update.dim(d), ") exceeds the operand's (", base.dim(d),
+                   ")");
   TRY(want_start_indices(i, 2, base.rank()));
   return with_type(base, *type);
 }

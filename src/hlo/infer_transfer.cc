@@ -52,12 +52,8 @@ Expected<Shape> infer_transfer(const Instruction& i) {
   switch (i.opcode()) {
     case Opcode::CopyStart: return infer_copy_start(i);
     case Opcode::CopyDone: return element_of_operand(i, 0);
-    case Opcode::Send:
-      TRY(want_token(i, 1));
-      return Shape::tuple({i.operand(0)->shape(), context, Shape::token()});
-    case Opcode::SendDone:
-      TRY(element_of_operand(i, 2));
-      return Shape::token();
+    case Opcode::Send: TRY(want_token(i, 1)); return Shape::tuple({i.operand(0)->shape(), context, Shape::token()});
+    case Opcode::SendDone: TRY(element_of_operand(i, 2)); return Shape::token();
     case Opcode::Recv: {
       TRY(want_token(i, 0));
       Shape data = TRY(written_data(i, 3));

@@ -88,9 +88,8 @@ std::int64_t ids_in_first_group(const ReplicaGroups& g) {
   if (g.form == ReplicaGroups::Form::Iota) return g.group_size;
   std::int64_t size = 1;
   for (const MeshAxis& axis : g.axes)
-    size *= axis.pre != 0
-                ? axis.size
-                : std::ranges::find(g.mesh.axes, axis.name, [](const auto& a) { return a.first; })->second;
+    size *= axis.pre != 0 ? axis.size
+                          : std::ranges::find(g.mesh.axes, axis.name, [](const auto& a) { return a.first; })->second;
   return size;
 }
 
