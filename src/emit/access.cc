@@ -1,0 +1,353 @@
+// Loads, stores and indices. Inside a loop by lanes an index is that of lane 0 plus a constant stride for each lane,
+// plus what varies at run time; the stride picks the instructions.
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/DerivedTypes.h>
+
+#include "base/check.h"
+#include "base/try.h"
+#include "emit/function.h"
+
+namespace hloom::emit {
+
+using llvm::ConstantInt;
+using llvm::Value;
+
+namespace {
+
+// Where the lanes of one access lie, in elements: lane l at first + stride·l + offsets[l].
+struct Address {
+  Value* first = nullptr;
+  std::int64_t stride = 0;
+  Value* offsets = nullptr;  // vector, or null
+};
+
+// One access: what is common to all its instructions.
+struct Access {
+  const Memory& memory;
+  bool wide;            // whether some index of the memory needs 64 bits
+  llvm::Type* element;  // in memory
+  llvm::Align alignment;
+  Value* mask;    // null: all lanes
+  bool vector;    // lanes, else one element
+};
+
+Value* constant(Function& f, std::int64_t x) { return f.b.getInt64(static_cast<std::uint64_t>(x)); }
+
+Value* times(Function& f, Value* x, std::int64_t factor) {
+  if (factor == 1) return x;
+  return f.b.CreateMul(x, llvm::ConstantInt::getSigned(x->getType(), factor));
+}
+
+Value* plus(Function& f, Value* a, Value* b) {
+  if (a == nullptr) return b;
+  return f.b.CreateAdd(a, b);
+}
+
+// `wide`: whether offsets need 64 bits. Sums modulo 2^32 do for indices below 2^31.
+Address address_of(Function& f, const kernels::Index& index, bool wide) {
+  Address a;
+  for (const kernels::Index::Term& term : index.terms) {
+    const Held& held = f.held(term.value);
+    if (held.form == Held::Form::Varying) {
+      Value* lanes = held.parts.real;
+      if (!wide) lanes = f.b.CreateTrunc(lanes, lanes_of(f, f.b.getInt32Ty()));
+      a.offsets = plus(f, a.offsets, times(f, lanes, term.coefficient));
+      continue;
+    }
+    a.first = plus(f, a.first, times(f, held.parts.real, term.coefficient));
+    if (held.form == Held::Form::Strided) a.stride += held.stride * term.coefficient;
+  }
+  if (a.first == nullptr) a.first = constant(f, index.offset);
+  else if (index.offset != 0) a.first = f.b.CreateAdd(a.first, constant(f, index.offset));
+  return a;
+}
+
+template <class Instruction>
+Instruction* annotate(const Access& access, Instruction* i) {
+  if (access.memory.scope) i->setMetadata(llvm::LLVMContext::MD_alias_scope, access.memory.scope);
+  if (access.memory.not_scopes) i->setMetadata(llvm::LLVMContext::MD_noalias, access.memory.not_scopes);
+  if (access.memory.constant && llvm::isa<llvm::LoadInst>(i))
+    i->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(i->getContext(), {}));
+  return i;
+}
+
+Value* pointer_to(Function& f, const Access& access, Value* index) {
+  return f.b.CreateInBoundsGEP(access.element, access.memory.pointer, index);
+}
+
+llvm::Constant* zero_of(llvm::Type* type) { return llvm::Constant::getNullValue(type); }
+
+llvm::SmallVector<int, 64> every(int count, int from, int step) {
+  llvm::SmallVector<int, 64> picked;
+  for (int l = 0; l < count; ++l) picked.push_back(from + step * l);
+  return picked;
+}
+
+Value* reversed(Function& f, Value* lanes) {
+  return lanes ? f.b.CreateShuffleVector(lanes, every(f.lanes.count, f.lanes.count - 1, -1)) : nullptr;
+}
+
+// The lanes of `mask` at each step-th place of a vector `step` times as long, from the first; the rest false.
+Value* spread(Function& f, Value* mask, int step) {
+  const int count = f.lanes.count;
+  if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(lanes_of(f, f.b.getInt1Ty()));
+  llvm::SmallVector<int, 128> picked;
+  for (int p = 0; p < count * step; ++p) picked.push_back(p % step == 0 ? p / step : count);
+  return f.b.CreateShuffleVector(mask, zero_of(mask->getType()), picked);
+}
+
+Value* load_contiguous(Function& f, const Access& access, Value* first, Value* mask, int count) {
+  auto* type = llvm::FixedVectorType::get(access.element, static_cast<unsigned>(count));
+  Value* pointer = pointer_to(f, access, first);
+  if (mask == nullptr) return annotate(access, f.b.CreateAlignedLoad(type, pointer, access.alignment));
+  return annotate(access, f.b.CreateMaskedLoad(type, pointer, access.alignment, mask, zero_of(type)));
+}
+
+// Vectors as wide as all that lies between, from which each stride-th element is taken. What lies behind the last
+// lane may not exist, so a mask keeps it out.
+Value* load_wide(Function& f, const Access& access, const Address& a) {
+  const auto stride = static_cast<int>(a.stride);
+  Value* wide = load_contiguous(f, access, a.first, spread(f, access.mask, stride), stride * f.lanes.count);
+  return f.b.CreateShuffleVector(wide, every(f.lanes.count, 0, stride));
+}
+
+// All lanes' indices as one vector.
+Value* index_vector(Function& f, const Access& access, const Address& a) {
+  llvm::Type* type = access.wide ? f.b.getInt64Ty() : f.b.getInt32Ty();
+  Value* lanes = splat(f, f.b.CreateTrunc(a.first, type));
+  if (a.stride != 0)
+    lanes = f.b.CreateAdd(lanes, f.b.CreateTrunc(counting(f, 0, a.stride), lanes_of(f, type)));
+  return a.offsets ? f.b.CreateAdd(lanes, a.offsets) : lanes;
+}
+
+Value* pointers_to(Function& f, const Access& access, const Address& a) {
+  return pointer_to(f, access, index_vector(f, access, a));
+}
+
+// No processor gathers elements narrower than 4 bytes. Lanes that do not run read element 0.
+Value* load_each(Function& f, const Access& access, const Address& a) {
+  Value* indices = index_vector(f, access, a);
+  if (access.mask) indices = f.b.CreateSelect(access.mask, indices, zero_of(indices->getType()));
+  llvm::Type* type = lanes_of(f, access.element);
+  Value* lanes = llvm::PoisonValue::get(type);
+  for (int l = 0; l < f.lanes.count; ++l) {
+    Value* pointer = pointer_to(f, access, f.b.CreateExtractElement(indices, static_cast<std::uint64_t>(l)));
+    Value* one = annotate(access, f.b.CreateAlignedLoad(access.element, pointer, access.alignment));
+    lanes = f.b.CreateInsertElement(lanes, one, static_cast<std::uint64_t>(l));
+  }
+  return access.mask ? f.b.CreateSelect(access.mask, lanes, zero_of(type)) : lanes;
+}
+
+Value* gather(Function& f, const Access& access, const Address& a) {
+  llvm::Type* type = lanes_of(f, access.element);
+  if (access.memory.size_bytes == 0) return zero_of(type);
+  if (access.element->getScalarSizeInBits() < 32) return load_each(f, access, a);
+  Value* mask = access.mask ? access.mask : llvm::Constant::getAllOnesValue(lanes_of(f, f.b.getInt1Ty()));
+  Value* pointers = pointers_to(f, access, a);
+  return annotate(access, f.b.CreateMaskedGather(type, pointers, access.alignment, mask, zero_of(type)));
+}
+
+Value* load_lanes(Function& f, const Access& access, const Address& a) {
+  if (a.offsets == nullptr) {
+    if (a.stride == 1) return load_contiguous(f, access, a.first, access.mask, f.lanes.count);
+    if (a.stride == -1) {
+      Value* lowest = f.b.CreateSub(a.first, constant(f, f.lanes.count - 1));
+      return reversed(f, load_contiguous(f, access, lowest, reversed(f, access.mask), f.lanes.count));
+    }
+    if (a.stride >= 2 && a.stride <= 4 && f.target.has_masks) return load_wide(f, access, a);
+  }
+  return gather(f, access, a);
+}
+
+// One element, or zero where the scalar mask says so.
+Value* load_scalar(Function& f, const Access& access, const Address& a) {
+  const auto load = [&]() -> Expected<Carried> {
+    return Carried{annotate(access, f.b.CreateAlignedLoad(access.element, pointer_to(f, access, a.first),
+                                                          access.alignment))};
+  };
+  if (access.mask == nullptr) return (*load())[0];
+  return (*emit_when(f, access.mask, {zero_of(access.element)}, load))[0];
+}
+
+Value* load_part(Function& f, const Access& access, const Address& a) {
+  return access.vector ? load_lanes(f, access, a) : load_scalar(f, access, a);
+}
+
+// Both parts of complex elements at once: every second element of one vector.
+Parts load_pairs(Function& f, const Access& access, const Address& a) {
+  const int count = f.lanes.count;
+  Value* mask = access.mask;
+  if (mask) {
+    llvm::SmallVector<int, 128> twice;
+    for (int l = 0; l < 2 * count; ++l) twice.push_back(l / 2);
+    mask = f.b.CreateShuffleVector(mask, twice);
+  }
+  Value* both = load_contiguous(f, access, a.first, mask, 2 * count);
+  return {f.b.CreateShuffleVector(both, every(count, 0, 2)), f.b.CreateShuffleVector(both, every(count, 1, 2))};
+}
+
+// In units of parts: the address of the real part.
+Address doubled(Function& f, const Address& a) {
+  return {times(f, a.first, 2), 2 * a.stride, a.offsets ? times(f, a.offsets, 2) : nullptr};
+}
+
+Address next(Function& f, Address a) {
+  a.first = f.b.CreateAdd(a.first, constant(f, 1));
+  return a;
+}
+
+Access access_to(Function& f, int argument, DType type, Value* mask, bool vector) {
+  const Memory& memory = f.memories[static_cast<std::size_t>(argument)];
+  const std::int64_t width = byte_width(real_type(type));
+  return {memory, memory.size_bytes / width > INT32_MAX, memory_type(f, type),
+          llvm::Align(static_cast<std::uint64_t>(width)), mask, vector};
+}
+
+}  // namespace
+
+Expected<> emit_load(Function& f, const kernels::Load& load) {
+  const bool vector = f.is_varying(load.result);
+  Value* mask = nullptr;
+  if (vector)
+    mask = combined_mask(f, load.mask);
+  else if (load.mask != kernels::kNoValue)
+    mask = uniform(f, load.mask).real;
+  const DType type = f.kernel.type(load.result);
+  const Access access = access_to(f, load.argument, type, mask, vector);
+  const Address a = address_of(f, load.index, access.wide);
+  if (!is_complex(type)) {
+    Value* loaded = load_part(f, access, a);
+    if (type == DType::Pred) loaded = f.b.CreateIsNotNull(loaded);
+    set(f, load.result, {loaded, nullptr}, vector);
+    return {};
+  }
+  const Address real = doubled(f, a);
+  if (vector && a.stride == 1 && a.offsets == nullptr)
+    set(f, load.result, load_pairs(f, access, real), true);
+  else
+    set(f, load.result, {load_part(f, access, real), load_part(f, access, next(f, real))}, vector);
+  return {};
+}
+
+void emit_affine(Function& f, const kernels::Affine& affine) {
+  const Address a = address_of(f, affine.index, /*wide=*/true);
+  const bool vector = f.is_varying(affine.result);
+  if (vector && a.offsets == nullptr) {
+    f.held(affine.result) = {Held::Form::Strided, {a.first, nullptr}, a.stride};
+    return;
+  }
+  Value* value = a.first;
+  if (vector) {
+    value = f.b.CreateAdd(splat(f, value), a.offsets);
+    if (a.stride != 0) value = f.b.CreateAdd(value, counting(f, 0, a.stride));
+  }
+  set(f, affine.result, {value, nullptr}, vector);
+}
+
+namespace {
+
+void store_contiguous(Function& f, const Access& access, Value* first, Value* mask, Value* lanes) {
+  Value* pointer = pointer_to(f, access, first);
+  if (mask == nullptr)
+    annotate(access, f.b.CreateAlignedStore(lanes, pointer, access.alignment));
+  else
+    annotate(access, f.b.CreateMaskedStore(lanes, pointer, access.alignment, mask));
+}
+
+void store_one(Function& f, const Access& access, Value* index, Value* value) {
+  annotate(access, f.b.CreateAlignedStore(value, pointer_to(f, access, index), access.alignment));
+}
+
+Value* on_stack(Function& f, Value* lanes) {
+  llvm::IRBuilder<> at_entry(&f.function->getEntryBlock(), f.function->getEntryBlock().begin());
+  Value* room = at_entry.CreateAlloca(lanes->getType());
+  f.b.CreateStore(lanes, room);
+  return room;
+}
+
+// The lanes one after the other, through the stack: a branch for each lane in line would be as many blocks.
+void store_each_masked(Function& f, const Access& access, Value* indices, Value* lanes) {
+  Value* index_room = on_stack(f, indices);
+  Value* value_room = on_stack(f, lanes);
+  Value* mask_room = on_stack(f, f.b.CreateZExt(access.mask, lanes_of(f, f.b.getInt8Ty())));
+  const auto at = [&](llvm::Type* type, Value* room, Value* l) {
+    return f.b.CreateLoad(type, f.b.CreateInBoundsGEP(type, room, l));
+  };
+  const auto lane = [&](Value* l, const Carried&) -> Expected<Carried> {
+    Value* runs = f.b.CreateIsNotNull(at(f.b.getInt8Ty(), mask_room, l));
+    return emit_when(f, runs, {}, [&]() -> Expected<Carried> {
+      store_one(f, access, at(indices->getType()->getScalarType(), index_room, l), at(access.element, value_room, l));
+      return Carried();
+    });
+  };
+  *emit_for(f, {constant(f, 0), constant(f, f.lanes.count), 1, true}, {}, lane);
+}
+
+void scatter(Function& f, const Access& access, const Address& a, Value* lanes) {
+  if (access.element->getScalarSizeInBits() >= 32) {
+    Value* mask = access.mask ? access.mask : llvm::Constant::getAllOnesValue(lanes_of(f, f.b.getInt1Ty()));
+    annotate(access, f.b.CreateMaskedScatter(lanes, pointers_to(f, access, a), access.alignment, mask));
+    return;
+  }
+  Value* indices = index_vector(f, access, a);
+  if (access.mask) return store_each_masked(f, access, indices, lanes);
+  for (int l = 0; l < f.lanes.count; ++l)
+    store_one(f, access, f.b.CreateExtractElement(indices, static_cast<std::uint64_t>(l)),
+              f.b.CreateExtractElement(lanes, static_cast<std::uint64_t>(l)));
+}
+
+void store_part(Function& f, const Access& access, const Address& a, Value* value) {
+  if (!access.vector) {
+    const auto store = [&]() -> Expected<Carried> {
+      store_one(f, access, a.first, value);
+      return Carried();
+    };
+    if (access.mask)
+      *emit_when(f, access.mask, {}, store);
+    else
+      *store();
+  } else if (a.offsets == nullptr && a.stride == 1) {
+    store_contiguous(f, access, a.first, access.mask, value);
+  } else if (a.offsets == nullptr && a.stride == -1) {
+    Value* lowest = f.b.CreateSub(a.first, constant(f, f.lanes.count - 1));
+    store_contiguous(f, access, lowest, reversed(f, access.mask), reversed(f, value));
+  } else {
+    scatter(f, access, a, value);
+  }
+}
+
+void store_pairs(Function& f, const Access& access, const Address& a, Parts parts) {
+  const int count = f.lanes.count;
+  llvm::SmallVector<int, 128> zipped, twice;
+  for (int l = 0; l < count; ++l) zipped.append({l, l + count}), twice.append({l, l});
+  Value* mask = access.mask ? f.b.CreateShuffleVector(access.mask, twice) : nullptr;
+  store_contiguous(f, access, a.first, mask, f.b.CreateShuffleVector(parts.real, parts.imag, zipped));
+}
+
+}  // namespace
+
+Expected<> emit_store(Function& f, const kernels::Store& store) {
+  const bool vector = f.lanes.count > 0;
+  const DType type = f.kernel.type(store.value);
+  const Access access = access_to(f, store.argument, type, combined_mask(f, store.mask), vector);
+  const Address a = address_of(f, store.index, access.wide);
+  // All lanes would write one element: no planner means that.
+  HLOOM_CHECK(!vector || a.stride != 0 || a.offsets != nullptr);
+  Parts value = operand(f, store.value, vector);
+  if (type == DType::Pred)
+    value.real = f.b.CreateZExt(value.real, vector ? lanes_of(f, access.element) : access.element);
+  if (!is_complex(type)) {
+    store_part(f, access, a, value.real);
+    return {};
+  }
+  const Address real = doubled(f, a);
+  if (vector && a.stride == 1 && a.offsets == nullptr) {
+    store_pairs(f, access, real, value);
+  } else {
+    store_part(f, access, real, value.real);
+    store_part(f, access, next(f, real), value.imag);
+  }
+  return {};
+}
+
+}  // namespace hloom::emit

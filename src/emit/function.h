@@ -1,0 +1,142 @@
+// What emit/'s files share while one kernel becomes one LLVM function.
+#pragma once
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/target.h"
+#include "hloom/error.h"
+#include "kernels/kernel.h"
+
+namespace hloom::emit {
+
+/// One number, or a vector with one for each lane; two of them for a complex number, else `imag` is null.
+struct Parts {
+  llvm::Value* real = nullptr;
+  llvm::Value* imag = nullptr;
+};
+
+/// A kernel's value in registers.
+struct Held {
+  enum class Form : std::uint8_t {
+    Uniform,  ///< `parts` are scalars, the same in every lane
+    Varying,  ///< `parts` are vectors
+    Strided,  ///< S64: lane l holds the scalar parts.real + stride·l
+  };
+  Form form = Form::Uniform;
+  Parts parts;
+  std::int64_t stride = 0;
+};
+
+/// An argument's memory, or the scratch's.
+struct Memory {
+  llvm::Value* pointer = nullptr;
+  std::int64_t size_bytes = 0;
+  bool constant = false;               ///< nobody writes it while the kernel runs
+  llvm::MDNode* scope = nullptr;       ///< what accesses to it touch, or null
+  llvm::MDNode* not_scopes = nullptr;  ///< and what they certainly do not
+};
+
+/// The loop by lanes that is being emitted.
+struct Lanes {
+  int count = 0;                ///< 0 outside of one
+  llvm::Value* mask = nullptr;  ///< null: all lanes run
+  std::vector<bool> varying;    ///< by kernel value: differs from lane to lane
+};
+
+/// The kernel, its function, and where we are in it.
+struct Function {
+  Function(const kernels::Kernel& k, const base::Target& t, llvm::LLVMContext& context)
+      : kernel(k), target(t), b(context), values(k.values.size()) {}
+
+  const kernels::Kernel& kernel;
+  const base::Target& target;
+  llvm::IRBuilder<> b;
+  llvm::Function* function = nullptr;
+  llvm::Value* begin = nullptr;  ///< this call's blocks
+  llvm::Value* end = nullptr;
+  llvm::Value* call_arguments = nullptr;  ///< room for the pointers of the largest Call
+  std::vector<Memory> memories;           ///< one for each argument, then the scratch
+  std::vector<Held> values;
+  Lanes lanes;
+
+  Held& held(kernels::Value v) { return values[static_cast<std::size_t>(v)]; }
+  bool is_varying(kernels::Value v) const { return lanes.count > 0 && lanes.varying[static_cast<std::size_t>(v)]; }
+};
+
+// held.cc: values in registers.
+
+/// The type of an element in memory: integers and floats narrower than f32 as their bits, pred as i8, complex as
+/// its parts' type.
+llvm::Type* memory_type(Function&, DType);
+/// The type of one lane in a register: as in memory, but pred is i1.
+llvm::Type* register_type(Function&, DType);
+/// <lanes x element> inside a loop by lanes.
+llvm::Type* lanes_of(Function&, llvm::Type* element);
+/// A scalar in all lanes.
+llvm::Value* splat(Function&, llvm::Value* scalar);
+/// <start, start + step, …> of i64.
+llvm::Value* counting(Function&, std::int64_t start, std::int64_t step);
+/// Needs: a uniform value.
+Parts uniform(Function&, kernels::Value);
+/// The value as vectors, made if it is uniform or strided. Needs: inside a loop by lanes.
+Parts varying(Function&, kernels::Value);
+/// The form that results of statements have here: varying where `v` is.
+Parts operand(Function&, kernels::Value v, bool vector);
+void set(Function&, kernels::Value, Parts, bool vector);
+/// A mask value and the loop's mask together; null if all lanes run. Inside loops by lanes a vector, else scalar.
+llvm::Value* combined_mask(Function&, kernels::Value mask);
+
+// access.cc: memory.
+
+Expected<> emit_load(Function&, const kernels::Load&);
+Expected<> emit_store(Function&, const kernels::Store&);
+void emit_affine(Function&, const kernels::Affine&);
+
+// line.cc: elementwise ops.
+
+Expected<> emit_line(Function&, const kernels::Line&);
+Expected<> emit_multiply_add(Function&, const kernels::MultiplyAdd&);
+/// The op on lanes or scalars of `type`: what folds combine by.
+Expected<Parts> combine(Function&, hlo::Opcode, DType type, Parts a, Parts b);
+
+// loop.cc, control.cc: statements that hold statements.
+
+Expected<> emit_block(Function&, const kernels::Block&);
+Expected<> emit_loop(Function&, const kernels::Loop&);
+Expected<> emit_while(Function&, const kernels::While&);
+Expected<> emit_if(Function&, const kernels::If&);
+Expected<> emit_call(Function&, const kernels::Call&);
+
+/// Values that go round a loop or out of a branch.
+using Carried = llvm::SmallVector<llvm::Value*, 4>;
+/// Values' parts one after the other, and back.
+void append(Carried&, Parts);
+Parts take(const Carried&, std::size_t& next, DType);
+
+/// The iterations of a loop.
+struct Range {
+  llvm::Value* from = nullptr;
+  llvm::Value* to = nullptr;
+  std::int64_t step = 1;
+  bool nonempty = false;  ///< known to hold one iteration at least
+};
+/// for (i = from; i < to; i += step): `body` takes i and what is carried and gives what is carried on. One iteration
+/// becomes straight code, none nothing; else a test, if `nonempty` does not spare it, and a loop that tests at its end.
+Expected<Carried> emit_for(Function&, const Range&, const Carried& initial,
+                           llvm::function_ref<Expected<Carried>(llvm::Value* i, const Carried&)> body);
+/// What `body` gives where the condition holds, else `otherwise`. A constant condition leaves straight code.
+Expected<Carried> emit_when(Function&, llvm::Value* condition, const Carried& otherwise,
+                            llvm::function_ref<Expected<Carried>()> body);
+
+// entry.cc
+
+/// Makes the function in the module: entry, pointers, body, return.
+Expected<> emit_function(Function&, llvm::Module&);
+
+}  // namespace hloom::emit

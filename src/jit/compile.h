@@ -1,0 +1,48 @@
+// Kernels to machine code.
+//
+//   auto code = TRY(jit::compile(kernels, {.threads = 2}));
+//   base::KernelFunction add = TRY(jit::kernel_function(*code, "fusion.2"));
+//   add(buffers, 0, blocks, scratch);
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/kernel_abi.h"
+#include "hloom/error.h"
+#include "jit/code.h"
+#include "jit/object.h"
+#include "jit/target.h"
+#include "kernels/kernel.h"
+
+namespace hloom::jit {
+
+struct CompileOptions {
+  int threads = 1;                 ///< that compile at the same time, the caller's included
+  Level level = Level::Default;
+  std::string cpu;                 ///< as LLVM names it; empty: this machine's
+  bool perf = false;               ///< see LinkOptions
+  bool debugger = false;
+  std::vector<Symbol> externals;   ///< what kernels call: emit::kForkJoin, if there are Call statements
+};
+
+/// Compiles and links the kernels. Those that differ in nothing but their name are compiled once.
+/// Needs: kernels that kernels::verify() accepts, with names that differ.
+/// Errors: InvalidArgument if there is no such processor; Unimplemented, naming kernel and op; those of Code::link().
+/// Cost: about 2 ms a kernel, divided by the threads.
+Expected<std::shared_ptr<Code>> compile(std::span<const kernels::Kernel> kernels, const CompileOptions& = {});
+
+/// The function of a compiled kernel, which lives as long as the code. Errors: NotFound.
+Expected<base::KernelFunction> kernel_function(const Code&, std::string_view kernel);
+
+/// The object files that compile() links, in an order that does not depend on the threads.
+Expected<std::vector<Object>> compile_to_objects(std::span<const kernels::Kernel> kernels, const CompileOptions& = {});
+
+/// What compile() makes of the kernels, each in a module of its own: LLVM's IR, and assembly text.
+Expected<std::string> show_llvm(std::span<const kernels::Kernel> kernels, const CompileOptions& = {});
+Expected<std::string> show_asm(std::span<const kernels::Kernel> kernels, const CompileOptions& = {});
+
+}  // namespace hloom::jit
