@@ -46,23 +46,19 @@ inline constexpr T kExpLow = sizeof(T) == 4 ? T(-104) : T(-746);
 template <class T>
 inline constexpr T kExpHigh = sizeof(T) == 4 ? T(89) : T(710);
 
-/// e^x for x at most kExpHigh.
-template <class B, class T>
-Value<B, T> exponential_below(Value<B, T> x) {
-  const auto parts = split_exponent(larger(kExpLow<T>, x));
-  return scale(1 + (parts.r + parts.tail()), parts.n);
-}
-
 /// e^x.
 template <class B, class T>
 Value<B, T> exponential(Value<B, T> x) {
-  return exponential_below(smaller(kExpHigh<T>, x));
+  const auto parts = split_exponent(larger(kExpLow<T>, smaller(kExpHigh<T>, x)));
+  return scale(1 + (parts.r + parts.tail()), parts.n);
 }
 
 /// 1/(1 + e^-x) as e^min(x,0)/(1 + e^-|x|), so that nothing overflows and small results keep their digits.
 template <class B, class T>
 Value<B, T> logistic(Value<B, T> x) {
-  const Value<B, T> e = exponential_below(-abs(x));
+  // Here e^-|x| is worth the last of its digits: two more roundings follow.
+  const auto parts = split_exponent(larger(kExpLow<T>, -abs(x)));
+  const Value<B, T> e = scale(1 + (parts.r + (parts.tail() + parts.r_low())), parts.n);
   return select(x < 0, e, T{1}) / (1 + e);
 }
 
@@ -110,7 +106,7 @@ struct Hyperbolic {
 template <class B>
 Hyperbolic<B, double> hyperbolic(Value<B, double> x) {
   using V = Value<B, double>;
-  const V a = smaller(711.0, abs(x));  // from there both overflow
+  const V a = smaller(710.5, abs(x));  // from there both overflow
   const auto parts = split_exponent(a);
   const V p = parts.r + (parts.tail() + parts.r_low());
   const V d = p / (1 + p);

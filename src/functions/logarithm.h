@@ -94,7 +94,7 @@ template <class B>
 Value<B, double> inverse_sinh(Value<B, double> x) {
   using V = Value<B, double>;
   const V a = abs(x);
-  const Value<B, bool> large = a > 0x1p28;
+  const Value<B, bool> large = a > 0x1p60;
   const V square = a * a;
   const V inner = select(large, a, a + square / (1 + sqrt(square + 1)));
   const V result = log_plus_one(inner) + select(large, Real<double>::kLn2, x(0));
@@ -105,7 +105,7 @@ Value<B, double> inverse_sinh(Value<B, double> x) {
 template <class B>
 Value<B, double> inverse_cosh(Value<B, double> x) {
   using V = Value<B, double>;
-  const Value<B, bool> large = x > 0x1p28;
+  const Value<B, bool> large = x > 0x1p60;
   const V t = x - 1;
   const V inner = select(large, x, t + sqrt(t * (t + 2)));
   const V result = log_plus_one(inner) + select(large, Real<double>::kLn2, x(0));

@@ -61,8 +61,7 @@ Value<B, T> scale(Value<B, T> x, Rounded<B, T> n) {
   // vanish at the top.
   const auto half = n.bits >> static_cast<typename R::Bits>(1);
   const auto rest = n.bits - half;
-  const Value<B, T> first = bits_as<T>(bits(x) + (half << kShift));
-  return first * bits_as<T>((rest << kShift) + R::kOne);
+  return (x * bits_as<T>((half << kShift) + R::kOne)) * bits_as<T>((rest << kShift) + R::kOne);
 }
 
 /// 2^(n + offset). Needs: n + offset from 1 - bias to bias.

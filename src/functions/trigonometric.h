@@ -41,7 +41,10 @@ Quadrant<B, T> reduce_small(Value<B, T> x) {
   const Rounded<B, T> q = round_product(x, kTwoOverPi);
   const Value<B, T> exact = fma(q.number, -kHigh, x);
   const Value<B, T> r = fma(q.number, -kMiddle, exact);
-  return {q.bits, r, fma(q.number, -kLow, fma(q.number, -kMiddle, exact - r))};
+  // What rounding r lost. exact - r is itself rounded where r is much the smaller; then its error counts too.
+  const Value<B, T> taken = exact - r;
+  const Value<B, T> error = (exact - taken) - r;
+  return {q.bits, r, fma(q.number, -kLow, fma(q.number, -kMiddle, taken) + error)};
 }
 
 /// sin and cos of r + r_low, for |r| <= π/4.
