@@ -1,0 +1,37 @@
+#include "passes/all.h"
+
+#include <algorithm>
+
+#include "passes/cse.h"
+#include "passes/inline_calls.h"
+#include "passes/remove_dead.h"
+#include "passes/shrink_loops.h"
+#include "passes/simplify_algebra.h"
+#include "passes/simplify_conditionals.h"
+#include "passes/simplify_loops.h"
+#include "passes/simplify_tuples.h"
+
+namespace hloom::passes {
+namespace {
+
+constexpr Pass kAll[] = {
+    {"cse", cse, "merge equal instructions, and equal computations that are applied"},
+    {"inline-calls", inline_calls, "put called computations in the place of their calls"},
+    {"remove-dead", remove_dead, "remove instructions and computations that nothing needs"},
+    {"shrink-loops", shrink_loops, "take invariant, equal and unneeded leaves out of loops"},
+    {"simplify-algebra", simplify_algebra, "simplify elementwise ops where every bit stays"},
+    {"simplify-conditionals", simplify_conditionals, "inline known, equal and small branches; drop unused results"},
+    {"simplify-loops", simplify_loops, "find trip counts; inline loops that run once or never"},
+    {"simplify-tuples", simplify_tuples, "read elements where they were put in"},
+};
+
+}  // namespace
+
+std::span<const Pass> all() { return kAll; }
+
+const Pass* pass_named(std::string_view name) {
+  const auto found = std::ranges::find(kAll, name, &Pass::name);
+  return found == std::end(kAll) ? nullptr : found;
+}
+
+}  // namespace hloom::passes

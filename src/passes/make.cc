@@ -1,0 +1,141 @@
+#include "passes/make.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hloom::passes {
+namespace {
+
+bool is_identity(const Dims& dimensions) {
+  for (std::size_t d = 0; d < dimensions.size(); ++d)
+    if (dimensions[d] != static_cast<std::int64_t>(d)) return false;
+  return true;
+}
+
+// The low bits of `value` as an element is stored: sub-byte types in a byte, sign- or zero-extended.
+hlo::Literal integer_literal(DType type, std::int64_t value) {
+  const int unused = 64 - bit_width(type);
+  const auto bits = static_cast<std::uint64_t>(value) << unused;
+  const auto stored = is_signed(type) ? static_cast<std::uint64_t>(static_cast<std::int64_t>(bits) >> unused) : bits >> unused;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(byte_width(type)));
+  std::memcpy(bytes.data(), &stored, bytes.size());
+  return hlo::Literal::from_bytes(Shape::scalar(type), std::move(bytes));
+}
+
+}  // namespace
+
+Instruction* Make::finish(Instruction* i) {
+  if (like_.has_annotations() && !like_.annotations().metadata.empty())
+    i->mutable_annotations().metadata = like_.annotations().metadata;
+  i->set_place(like_.line(), like_.column());
+  return i;
+}
+
+Instruction* Make::op(Opcode opcode, Shape shape, std::vector<Instruction*> operands) {
+  return finish(computation_.add(opcode, std::move(shape), std::move(operands), like_.name()));
+}
+
+Instruction* Make::compare(hlo::Direction direction, Instruction* a, Instruction* b) {
+  Instruction* i = op(Opcode::Compare, Shape::array(DType::Pred, a->shape().dims()), {a, b});
+  const DType type = a->shape().dtype();
+  const auto order = is_signed(type)                                  ? hlo::Comparison::Signed
+                     : is_unsigned(type) || type == DType::Pred ? hlo::Comparison::Unsigned
+                                                                      : hlo::Comparison::Float;
+  i->mutable_attr<hlo::CompareAttr>() = {direction, order};
+  return i;
+}
+
+Instruction* Make::convert(Instruction* a, DType type) {
+  if (a->shape().dtype() == type) return a;
+  Shape shape = a->shape();
+  shape.set_dtype(type);
+  return op(Opcode::Convert, std::move(shape), {a});
+}
+
+Instruction* Make::constant(hlo::Literal literal) { return finish(computation_.add_constant(std::move(literal))); }
+
+Instruction* Make::integer(DType type, std::int64_t value, const Dims& dims) {
+  return splat(integer_literal(type, value), dims);
+}
+
+Instruction* Make::splat(hlo::Literal scalar, const Dims& dims) {
+  return broadcast_scalar(constant(std::move(scalar)), dims);
+}
+
+Instruction* Make::reshape(Instruction* a, const Dims& dims) {
+  if (a->shape().dims() == dims) return a;
+  return op(Opcode::Reshape, Shape::array(a->shape().dtype(), dims), {a});
+}
+
+Instruction* Make::broadcast(Instruction* a, const Dims& result_dims, const Dims& dimensions) {
+  if (a->shape().dims() == result_dims && is_identity(dimensions)) return a;
+  Instruction* i = op(Opcode::Broadcast, Shape::array(a->shape().dtype(), result_dims), {a});
+  i->set_dimensions(dimensions);
+  return i;
+}
+
+Instruction* Make::transpose(Instruction* a, const Dims& permutation) {
+  if (is_identity(permutation)) return a;
+  Dims dims;
+  for (const std::int64_t d : permutation) dims.push_back(a->shape().dim(d));
+  Instruction* i = op(Opcode::Transpose, Shape::array(a->shape().dtype(), std::move(dims)), {a});
+  i->set_dimensions(permutation);
+  return i;
+}
+
+Instruction* Make::slice(Instruction* a, hlo::SliceAttr attr) {
+  Dims dims;
+  for (std::size_t d = 0; d < attr.starts.size(); ++d)
+    dims.push_back((attr.limits[d] - attr.starts[d] + attr.strides[d] - 1) / attr.strides[d]);
+  if (dims == a->shape().dims()) return a;
+  Instruction* i = op(Opcode::Slice, Shape::array(a->shape().dtype(), std::move(dims)), {a});
+  i->mutable_attr<hlo::SliceAttr>() = std::move(attr);
+  return i;
+}
+
+Instruction* Make::dynamic_slice(Instruction* a, const std::vector<Instruction*>& starts, const Dims& sizes) {
+  if (sizes == a->shape().dims()) return a;
+  std::vector<Instruction*> operands = {a};
+  operands.insert(operands.end(), starts.begin(), starts.end());
+  Instruction* i = op(Opcode::DynamicSlice, Shape::array(a->shape().dtype(), sizes), std::move(operands));
+  i->mutable_attr<hlo::DynamicSliceAttr>().sizes = sizes;
+  return i;
+}
+
+Instruction* Make::dynamic_update_slice(Instruction* base, Instruction* update,
+                                        const std::vector<Instruction*>& starts) {
+  if (base->shape().dims() == update->shape().dims()) return update;
+  std::vector<Instruction*> operands = {base, update};
+  operands.insert(operands.end(), starts.begin(), starts.end());
+  return op(Opcode::DynamicUpdateSlice, base->shape(), std::move(operands));
+}
+
+Instruction* Make::element(Instruction* tuple, std::int64_t index) {
+  if (is(tuple, Opcode::Tuple)) return tuple->operand(index);
+  for (Instruction* user : tuple->users())
+    if (is(user, Opcode::GetTupleElement) && user->tuple_index() == index) return user;
+  return finish(computation_.add_get_tuple_element(tuple, index));
+}
+
+Instruction* Make::tuple(const std::vector<Instruction*>& elements) {
+  return finish(computation_.add_tuple(elements, like_.name()));
+}
+
+std::int64_t first_start(const Instruction& i) { return i.opcode() == Opcode::DynamicUpdateSlice ? 2 : 1; }
+
+bool has_scalar_starts(const Instruction& i) {
+  const std::int64_t first = first_start(i);
+  return i.num_operands() == first || i.operand(first)->shape().is_scalar();
+}
+
+std::vector<Instruction*> start_scalars(Instruction& i) {
+  const std::int64_t first = first_start(i);
+  if (has_scalar_starts(i)) return {i.operands().begin() + first, i.operands().end()};
+  Make make(i);
+  std::vector<Instruction*> scalars;
+  for (std::int64_t d = 0; d < i.shape().rank(); ++d)
+    scalars.push_back(make.reshape(make.slice(i.operand(first), {{d}, {d + 1}, {1}}), {}));
+  return scalars;
+}
+
+}  // namespace hloom::passes
