@@ -1,0 +1,180 @@
+#include "fusion/cost.h"
+
+#include <algorithm>
+
+#include "hlo/module.h"
+
+namespace hloom::fusion {
+
+using hlo::Instruction;
+using hlo::Opcode;
+
+std::string name(Hero hero) {
+  switch (hero) {
+    case Hero::Loop: return "loop";
+    case Hero::Reduce: return "reduce";
+    case Hero::Dot: return "dot";
+    case Hero::Convolution: return "convolution";
+    case Hero::WindowUpdate: return "window-update";
+    case Hero::Scatter: return "scatter";
+    case Hero::Window: return "window";
+    case Hero::Routine: return "routine";
+  }
+  return "loop";
+}
+
+Hero hero_of(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::Reduce: return Hero::Reduce;
+    case Opcode::Dot: return Hero::Dot;
+    case Opcode::Convolution: return Hero::Convolution;
+    case Opcode::DynamicUpdateSlice: return Hero::WindowUpdate;
+    case Opcode::Scatter: return Hero::Scatter;
+    case Opcode::ReduceWindow: return Hero::Window;
+    case Opcode::Sort:
+    case Opcode::Topk:
+    case Opcode::Fft:
+    case Opcode::Cholesky:
+    case Opcode::TriangularSolve:
+    case Opcode::SelectAndScatter:
+    case Opcode::BatchNormGrad:
+    case Opcode::BatchNormInference:
+    case Opcode::BatchNormTraining:
+    case Opcode::RaggedDot:
+    case Opcode::ScaledDot:
+    case Opcode::Scan:
+    case Opcode::Rng:
+    case Opcode::RngGetAndUpdateState: return Hero::Routine;
+    default: return Hero::Loop;
+  }
+}
+
+bool is_tiny(const Instruction& i) { return i.shape().is_array() && i.shape().num_elements() <= 1; }
+
+bool is_free(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::Constant:
+      return i.shape().is_array() && i.shape().num_elements() > 0 && hlo::is_splat(i.literal());
+    case Opcode::Iota: return true;
+    case Opcode::Broadcast:
+    case Opcode::Reshape: return is_free(*i.operand(0));
+    default: return false;
+  }
+}
+
+bool is_cheap(const Instruction& i) {
+  const DType type = i.shape().dtype();
+  switch (i.opcode()) {
+    case Opcode::Divide:
+    case Opcode::Remainder: return false;
+    case Opcode::Abs:
+    case Opcode::Add:
+    case Opcode::And:
+    case Opcode::BitcastConvert:
+    case Opcode::Broadcast:
+    case Opcode::Ceil:
+    case Opcode::Clamp:
+    case Opcode::Compare:
+    case Opcode::Complex:
+    case Opcode::Convert:
+    case Opcode::Copy:
+    case Opcode::DynamicSlice:
+    case Opcode::Floor:
+    case Opcode::Imag:
+    case Opcode::Iota:
+    case Opcode::IsFinite:
+    case Opcode::Maximum:
+    case Opcode::Minimum:
+    case Opcode::Multiply:
+    case Opcode::Negate:
+    case Opcode::Not:
+    case Opcode::Or:
+    case Opcode::Real:
+    case Opcode::Reshape:
+    case Opcode::Bitcast:
+    case Opcode::Reverse:
+    case Opcode::Select:
+    case Opcode::ShiftLeft:
+    case Opcode::ShiftRightArithmetic:
+    case Opcode::ShiftRightLogical:
+    case Opcode::Slice:
+    case Opcode::Subtract:
+    case Opcode::Transpose:
+    case Opcode::Xor: return !is_complex(type);
+    default: return false;
+  }
+}
+
+namespace {
+
+bool refuse(std::string& reason, const char* text) {
+  reason = text;
+  return false;
+}
+
+// Large operands that each element of the producer reads.
+std::int64_t streams(const Instruction& i) {
+  return std::ranges::count_if(i.operands(), [&](const Instruction* o) {
+    return o->shape().is_array() && o->shape().num_elements() > 1;
+  });
+}
+
+// Whether a broadcast repeats the operand along a dimension outside of (more major than) all of its own.
+bool repeats_outside(const Instruction& broadcast) {
+  const auto& kept = broadcast.dimensions();
+  if (kept.empty()) return false;
+  const std::int64_t innermost = *std::ranges::max_element(kept);
+  for (std::int64_t d = 0; d < innermost; ++d)
+    if (std::ranges::find(kept, d) == kept.end() && broadcast.shape().dim(d) > 1) return true;
+  // The kept dimensions are the minor ones: the lanes repeat too.
+  return innermost == broadcast.shape().rank() - 1 && broadcast.shape().rank() > static_cast<std::int64_t>(kept.size());
+}
+
+}  // namespace
+
+bool may_fuse(const Instruction& p, const Instruction& user, Hero hero, bool aligned, std::string& reason) {
+  const Hero own = hero_of(p);
+  if (p.shape().is_tuple()) return refuse(reason, "it has several results");
+  if (own == Hero::Reduce) {
+    if (hero == Hero::Loop && aligned && user.opcode() != Opcode::Reduce) return true;
+    return refuse(reason, "a reduce is read by more than its own element");
+  }
+  if (own != Hero::Loop) return refuse(reason, "it is a kernel of its own kind");
+  switch (user.opcode()) {
+    case Opcode::Dot:
+    case Opcode::Convolution: return refuse(reason, "a dot or convolution reads an element often");
+    case Opcode::Sort:
+    case Opcode::Topk: return refuse(reason, "a routine reads whole arrays");
+    case Opcode::DynamicUpdateSlice:
+      if (user.operand(0) == &p) return refuse(reason, "the base of a window update is a buffer");
+      return true;
+    case Opcode::Scatter: {
+      const std::int64_t n = user.num_operands() / 2;
+      for (std::int64_t k = 0; k < n; ++k)
+        if (user.operand(k) == &p) return refuse(reason, "the base of a scatter is a buffer");
+      if (!is_cheap(p)) return refuse(reason, "updates of a scatter go one by one");
+      return true;
+    }
+    case Opcode::ReduceWindow:
+      if (!is_cheap(p) && !is_tiny(p)) return refuse(reason, "windows overlap");
+      return true;
+    case Opcode::Gather:
+      if (user.operand(0) == &p && (streams(p) > 1 || !is_cheap(p)) &&
+          user.shape().num_elements() > p.shape().num_elements())
+        return refuse(reason, "a gather may read an element often");
+      return true;
+    case Opcode::Broadcast:
+      if (!is_cheap(p) && !is_tiny(p) && repeats_outside(user))
+        return refuse(reason, "a broadcast would compute it once for each repetition");
+      return true;
+    case Opcode::Concatenate:
+      // An operand that is used twice by one concatenate is computed twice.
+      return true;
+    default: break;
+  }
+  if (hero_of(user) == Hero::Routine) return refuse(reason, "a routine reads whole arrays");
+  static_cast<void>(hero);
+  return true;
+}
+
+}  // namespace hloom::fusion

@@ -1,0 +1,28 @@
+// What fusion asks of an instruction: how its kernel's loops go, what it costs, who may read it inside a kernel.
+#pragma once
+
+#include <string>
+
+#include "hlo/instruction.h"
+
+namespace hloom::fusion {
+
+/// The instruction that decides a kernel's loops.
+enum class Hero : std::uint8_t { Loop, Reduce, Dot, Convolution, WindowUpdate, Scatter, Window, Routine };
+std::string name(Hero);
+
+/// The hero that an instruction is as a root; Loop for elementwise work and moved indices.
+Hero hero_of(const hlo::Instruction&);
+/// Made anew wherever it is used, at no cost: scalar and splat constants, iotas, broadcasts of such.
+bool is_free(const hlo::Instruction&);
+/// At most one element.
+bool is_tiny(const hlo::Instruction&);
+/// A few instructions of the machine an element.
+bool is_cheap(const hlo::Instruction&);
+
+/// Whether `producer` may be computed inside the kernel of `user`, whose hero is `hero`; `aligned`: each element
+/// of the kernel's results reads `user` at its own index alone. If not, `reason` says why.
+bool may_fuse(const hlo::Instruction& producer, const hlo::Instruction& user, Hero hero, bool aligned,
+              std::string& reason);
+
+}  // namespace hloom::fusion

@@ -1,0 +1,384 @@
+// Greedy fusion by groups. A group is the instructions of one kernel with its hero: the instruction that says how its loops go
+// (a reduce, a dot, a window update …), or none for plain loops. Each instruction, users first, looks at the groups of its users.
+#include "fusion/fuse.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/check.h"
+#include "fusion/cost.h"
+
+namespace hloom::fusion {
+namespace {
+
+using hlo::Computation;
+using hlo::Instruction;
+using hlo::Opcode;
+
+constexpr std::size_t kMaxGroup = 160;       // instructions in a kernel
+constexpr std::size_t kMaxCopies = 3;        // kernels that a producer is computed in
+constexpr int kMaxCopiedChain = 8;           // instructions in a row that are computed several times
+constexpr std::int64_t kMaxSearch = 2000;    // instructions looked at for one question about cycles
+
+struct Group {
+  std::vector<Instruction*> members;  // users before producers
+  std::vector<Instruction*> roots;    // what is written
+  Hero hero = Hero::Loop;
+  std::vector<std::int64_t> domain;   // dimensions that its loops walk
+};
+
+/// The groups of one computation.
+class Fuser {
+ public:
+  explicit Fuser(Computation& computation) : c_(computation) {}
+
+  void run() {
+    std::vector<Instruction*> order = c_.post_order();
+    for (std::size_t n = 0; n < order.size(); ++n) position_[order[n]] = static_cast<std::int64_t>(n);
+    for (auto i = order.rbegin(); i != order.rend(); ++i) place(**i);
+    for (Group* group : live_groups()) outline(*group);
+    c_.sort();
+  }
+
+ private:
+  using Ids = std::set<std::size_t>;
+
+  void place(Instruction& i) {
+    if (is_structural(i) || i.opcode() == Opcode::Fusion) return;
+    if (is_free(i)) {  // scalars and iotas are made where they are used
+      place_free(i);
+      return;
+    }
+    Ids groups;
+    bool written = i.is_root() || !i.control_successors().empty();
+    for (const Instruction* user : i.users()) {
+      const auto found = groups_of_.find(user);
+      if (found == groups_of_.end())
+        written = true;
+      else
+        groups.insert(found->second.begin(), found->second.end());
+    }
+    if (i.users().empty()) written = true;
+    std::string reason;
+    if (!written && joins(i, groups, reason)) {
+      for (const std::size_t g : groups) add(i, g);
+      if (groups.size() > 1) copied_chain_[&i] = 1 + longest_chain(i);
+      return;
+    }
+    if (written && reason.empty()) reason = "its value is needed whole";
+    if (!joins_as_result(i, groups)) start(i);
+    if (!groups.empty()) i.mutable_annotations().decisions["not_fused"] = reason;
+  }
+
+  void place_free(Instruction& i) {
+    Ids groups;
+    bool written = i.is_root();
+    for (const Instruction* user : i.users()) {
+      const auto found = groups_of_.find(user);
+      if (found == groups_of_.end())
+        written = true;
+      else
+        groups.insert(found->second.begin(), found->second.end());
+    }
+    for (const Instruction* user : i.users())
+      if (needs_buffer(i, *user)) {
+        written = true;
+        for (const std::size_t g : groups_of_.at(user)) groups.erase(g);
+      }
+    for (const std::size_t g : groups) add(i, g);
+    // Constants stand for themselves where a whole value is needed.
+    if (written && i.opcode() != Opcode::Constant) start(i);
+  }
+
+  // Kernels that take an operand as an array in memory.
+  bool needs_buffer(const Instruction& i, const Instruction& user) const {
+    if (!groups_of_.contains(&user)) return false;
+    if (user.opcode() == Opcode::DynamicUpdateSlice) return user.operand(0) == &i;
+    if (user.opcode() == Opcode::Scatter)
+      return std::ranges::find(user.operands().begin(), user.operands().begin() + user.num_operands() / 2, &i) !=
+             user.operands().begin() + user.num_operands() / 2;
+    const Hero hero = hero_of(user);
+    return hero == Hero::Dot || hero == Hero::Convolution || hero == Hero::Routine;
+  }
+
+  // Reads of an array that the group's kernel writes in place.
+  static bool reads_base(const Instruction& i, const Group& group) {
+    if (group.hero != Hero::WindowUpdate && group.hero != Hero::Scatter) return false;
+    const Instruction& update = *group.roots[0];
+    const std::int64_t bases = group.hero == Hero::Scatter ? update.num_operands() / 2 : 1;
+    for (std::int64_t k = 0; k < bases; ++k)
+      if (std::ranges::find(i.operands(), update.operand(k)) != i.operands().end()) return true;
+    return false;
+  }
+
+  int longest_chain(const Instruction& i) const {
+    int longest = 0;
+    for (const Instruction* user : i.users())
+      if (const auto found = copied_chain_.find(user); found != copied_chain_.end())
+        longest = std::max(longest, found->second);
+    return longest;
+  }
+
+  bool joins(const Instruction& i, const Ids& groups, std::string& reason) const {
+    if (groups.empty()) return false;
+    if (groups.size() > 1) {
+      if (groups.size() > kMaxCopies && !is_tiny(i)) {
+        reason = "it is used by " + std::to_string(groups.size()) + " kernels";
+        return false;
+      }
+      if (!is_cheap(i)) {
+        reason = "it is used by several kernels and is not cheap to compute again";
+        return false;
+      }
+      if (longest_chain(i) >= kMaxCopiedChain) {
+        reason = "the chain of instructions computed several times is long";
+        return false;
+      }
+    }
+    for (const std::size_t g : groups) {
+      const Group& group = groups_[g];
+      if (group.members.size() >= kMaxGroup) {
+        reason = "the kernel is large";
+        return false;
+      }
+      if (reads_base(i, group)) {
+        reason = "it reads the array that the kernel updates in place";
+        return false;
+      }
+      for (const Instruction* user : i.users()) {
+        const auto found = groups_of_.find(user);
+        if (found == groups_of_.end() || !found->second.contains(g)) continue;
+        if (!may_fuse(i, *user, group.hero, elementwise_to_root(*user, group), reason)) return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether every element of the group's roots reads `i` only at its own index.
+  bool elementwise_to_root(const Instruction& i, const Group& group) const {
+    if (i.shape().is_tuple() || i.shape().dims() != group.domain) return false;
+    if (std::ranges::find(group.roots, &i) != group.roots.end()) return hlo::is_elementwise(i.opcode()) || i.opcode() == Opcode::Reduce;
+    if (!hlo::is_elementwise(i.opcode())) return false;
+    const auto known = aligned_.find(&i);
+    return known != aligned_.end() && known->second;
+  }
+
+  void add(Instruction& i, std::size_t g) {
+    Group& group = groups_[g];
+    group.members.push_back(&i);
+    groups_of_[&i].insert(g);
+    bool aligned = hlo::is_elementwise(i.opcode()) && !i.shape().is_tuple() && i.shape().dims() == group.domain;
+    for (const Instruction* user : i.users())
+      if (groups_of_.contains(user)) aligned = aligned && elementwise_to_root(*user, group);
+    aligned_[&i] = aligned;
+    if (hero_of(i) == Hero::Reduce && group.hero == Hero::Loop) group.hero = Hero::Reduce;
+  }
+
+  std::size_t start(Instruction& i) {
+    groups_.push_back({});
+    Group& group = groups_.back();
+    group.members = {&i};
+    group.roots = {&i};
+    group.hero = hero_of(i);
+    if (group.hero == Hero::WindowUpdate)
+      group.domain = i.operand(1)->shape().dims();
+    else if (!i.shape().is_tuple())
+      group.domain = i.shape().dims();
+    groups_of_[&i] = {groups_.size() - 1};
+    return groups_.size() - 1;
+  }
+
+  // A value that is written anyway, as one more result of a kernel that computes it at each of its own elements.
+  bool joins_as_result(Instruction& i, const Ids& groups) {
+    if (hero_of(i) != Hero::Loop || i.shape().is_tuple() || i.shape().num_elements() <= 1) return false;
+    for (const std::size_t g : groups) {
+      Group& group = groups_[g];
+      if (group.hero != Hero::Loop || group.domain != i.shape().dims() || group.members.size() >= kMaxGroup) continue;
+      const bool aligned = std::ranges::all_of(i.users(), [&](const Instruction* user) {
+        const auto found = groups_of_.find(user);
+        if (found == groups_of_.end() || !found->second.contains(g)) return true;
+        return elementwise_to_root(*user, group);
+      });
+      if (!aligned || reaches_around(i, g)) continue;
+      add(i, g);
+      group.roots.push_back(&i);
+      aligned_[&i] = true;
+      return true;
+    }
+    return false;
+  }
+
+  // Whether a path from `i` leaves group g and comes back to it: then g cannot make `i`. Says yes when in doubt.
+  bool reaches_around(const Instruction& i, std::size_t g) const {
+    std::unordered_set<const Instruction*> seen;
+    std::vector<const Instruction*> stack;
+    const auto in_group = [&](const Instruction& at) {
+      const auto found = groups_of_.find(&at);
+      return found != groups_of_.end() && found->second.contains(g);
+    };
+    const auto push = [&](const Instruction* at) {
+      if (seen.insert(at).second) stack.push_back(at);
+    };
+    for (const Instruction* user : i.users())
+      if (!in_group(*user)) push(user);
+    for (std::int64_t looked = 0; !stack.empty(); ++looked) {
+      const Instruction* at = stack.back();
+      stack.pop_back();
+      if (looked > kMaxSearch || in_group(*at)) return true;
+      for (const Instruction* user : at->users()) push(user);
+      for (const Instruction* after : at->control_successors()) push(after);
+      // A kernel's results come together.
+      if (const auto found = groups_of_.find(at); found != groups_of_.end())
+        for (const std::size_t other : found->second)
+          for (const Instruction* root : groups_[other].roots) push(root);
+    }
+    return false;
+  }
+
+  std::vector<Group*> live_groups() {
+    std::vector<Group*> live;
+    for (Group& g : groups_)
+      if (!g.members.empty()) live.push_back(&g);
+    return live;
+  }
+
+  // Replaces the group by a fusion that calls a computation of its members' copies.
+  void outline(Group& group) {
+    hlo::Module& module = c_.module();
+    Instruction* first_root = group.roots[0];
+    Computation* fused = module.add_computation("fused_" + std::string(hlo::name(first_root->opcode())));
+    std::unordered_map<const Instruction*, Instruction*> copies;
+    std::vector<Instruction*> operands;
+    const std::unordered_set<const Instruction*> inside(group.members.begin(), group.members.end());
+    std::vector<Instruction*> members = group.members;
+    std::ranges::sort(members, {}, [&](const Instruction* m) { return position_.at(m); });
+    const auto copy_of = [&](Instruction* operand) {
+      const auto found = copies.find(operand);
+      if (found != copies.end()) return found->second;
+      Instruction* parameter = fused->add_parameter(static_cast<std::int64_t>(operands.size()), operand->shape(), "p");
+      operands.push_back(operand);
+      copies.emplace(operand, parameter);
+      return parameter;
+    };
+    for (Instruction* m : members) {
+      std::vector<Instruction*> own;
+      for (Instruction* operand : m->operands()) own.push_back(copy_of(operand));
+      copies[m] = fused->add_clone(*m, std::move(own));
+    }
+    std::vector<Instruction*> results;
+    for (Instruction* root : group.roots) results.push_back(copies.at(root));
+    Instruction* root = results.size() == 1 ? results[0] : fused->add_tuple(results);
+    fused->set_root(root);
+    // Operands that were themselves made by another fusion already are its results by now: see `replaced_`.
+    for (Instruction*& operand : operands)
+      if (const auto found = replaced_.find(operand); found != replaced_.end()) operand = found->second;
+    Instruction* fusion = c_.add(Opcode::Fusion, root->shape(), operands, first_root->name() + "_fusion");
+    fusion->set_called({fused});
+    fusion->mutable_attr<hlo::FusionAttr>().kind =
+        group.hero == Hero::Routine ? hlo::FusionKind::Custom
+        : group.hero == Hero::Loop  ? hlo::FusionKind::Loop
+                                    : hlo::FusionKind::Input;
+    annotate(*fusion, group);
+    for (std::size_t r = 0; r < group.roots.size(); ++r) {
+      Instruction* value =
+          group.roots.size() == 1 ? fusion : c_.add_get_tuple_element(fusion, static_cast<std::int64_t>(r));
+      move_control_edges(*group.roots[r], *fusion);
+      c_.replace_uses(group.roots[r], value);
+      replaced_[group.roots[r]] = value;
+    }
+  }
+
+  void annotate(Instruction& fusion, const Group& group) {
+    hlo::Annotations& a = fusion.mutable_annotations();
+    a.metadata = group.roots[0]->annotations().metadata;
+    const auto& from = group.roots[0]->annotations().decisions;
+    if (const auto found = from.find("not_fused"); found != from.end()) a.decisions["not_fused"] = found->second;
+    a.decisions["kernel"] = name(group.hero);
+  }
+
+  static void move_control_edges(Instruction& from, Instruction& to) {
+    const auto before = from.control_predecessors();
+    const auto after = from.control_successors();
+    from.drop_control_edges();
+    for (Instruction* b : before) to.add_control_predecessor(b);
+    for (Instruction* a : after) a->add_control_predecessor(&to);
+  }
+
+  Computation& c_;
+  std::unordered_map<const Instruction*, std::int64_t> position_;
+  std::vector<Group> groups_;
+  std::unordered_map<const Instruction*, Ids> groups_of_;
+  std::unordered_map<const Instruction*, bool> aligned_;
+  std::unordered_map<const Instruction*, int> copied_chain_;
+  std::unordered_map<const Instruction*, Instruction*> replaced_;
+};
+
+// Computations that run step by step: reached through control flow alone.
+void collect_running(Computation* from, std::vector<Computation*>& out, std::unordered_set<Computation*>& seen) {
+  if (!seen.insert(from).second) return;
+  for (const Instruction& i : from->instructions())
+    if (i.opcode() == Opcode::While || i.opcode() == Opcode::Conditional || i.opcode() == Opcode::Call ||
+        i.opcode() == Opcode::AsyncStart)
+      for (Computation* callee : i.called()) collect_running(callee, out, seen);
+  out.push_back(from);
+}
+
+}  // namespace
+
+bool is_structural(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::Parameter:
+    case Opcode::Tuple:
+    case Opcode::GetTupleElement:
+    case Opcode::AfterAll:
+    case Opcode::AddDependency:
+    case Opcode::OptBarrier:
+    case Opcode::Domain:
+    case Opcode::While:
+    case Opcode::Conditional:
+    case Opcode::Call:
+    case Opcode::CustomCall:
+    case Opcode::AsyncStart:
+    case Opcode::AsyncUpdate:
+    case Opcode::AsyncDone:
+    case Opcode::CopyStart:
+    case Opcode::CopyDone:
+    case Opcode::Infeed:
+    case Opcode::Outfeed:
+    case Opcode::Send:
+    case Opcode::SendDone:
+    case Opcode::Recv:
+    case Opcode::RecvDone:
+    case Opcode::PartitionId:
+    case Opcode::ReplicaId: return true;
+    default: return hlo::kind(i.opcode()) == hlo::OpcodeKind::Collective;
+  }
+}
+
+Expected<> fuse(hlo::Module& module) {
+  std::vector<Computation*> running;
+  std::unordered_set<Computation*> seen;
+  collect_running(module.entry(), running, seen);
+  for (Computation* c : running) {
+    Fuser(*c).run();
+    // What was copied into kernels and is used no more.
+    std::vector<Instruction*> order = c->post_order();
+    std::unordered_set<const Instruction*> dead;
+    for (auto i = order.rbegin(); i != order.rend(); ++i) {
+      const bool used = std::ranges::any_of((*i)->users(), [&](const Instruction* u) { return !dead.contains(u); });
+      if (!used && !(*i)->is_root() && (*i)->opcode() != Opcode::Parameter && !hlo::has_side_effect(**i) &&
+          (*i)->control_successors().empty())
+        dead.insert(*i);
+    }
+    c->set_order(order);
+    c->remove_all([&](const Instruction& i) { return dead.contains(&i); });
+  }
+  module.sort();
+  return {};
+}
+
+}  // namespace hloom::fusion
