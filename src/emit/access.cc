@@ -50,7 +50,7 @@ Address address_of(Function& f, const kernels::Index& index, bool wide) {
     const Held& held = f.held(term.value);
     if (held.form == Held::Form::Varying) {
       Value* lanes = held.parts.real;
-      if (!wide) lanes = f.b.CreateTrunc(lanes, lanes_of(f, f.b.getInt32Ty()));
+      if (!wide) lanes = f.b.CreateTrunc(lanes, vector_type(f, f.b.getInt32Ty()));
       a.offsets = plus(f, a.offsets, times(f, lanes, term.coefficient));
       continue;
     }
@@ -90,7 +90,7 @@ Value* reversed(Function& f, Value* lanes) {
 // The lanes of `mask` at each step-th place of a vector `step` times as long, from the first; the rest false.
 Value* spread(Function& f, Value* mask, int step) {
   const int count = f.lanes.count;
-  if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(lanes_of(f, f.b.getInt1Ty()));
+  if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(vector_type(f, f.b.getInt1Ty()));
   llvm::SmallVector<int, 128> picked;
   for (int p = 0; p < count * step; ++p) picked.push_back(p % step == 0 ? p / step : count);
   return f.b.CreateShuffleVector(mask, zero_of(mask->getType()), picked);
@@ -116,7 +116,7 @@ Value* index_vector(Function& f, const Access& access, const Address& a) {
   llvm::Type* type = access.wide ? f.b.getInt64Ty() : f.b.getInt32Ty();
   Value* lanes = splat(f, f.b.CreateTrunc(a.first, type));
   if (a.stride != 0)
-    lanes = f.b.CreateAdd(lanes, f.b.CreateTrunc(counting(f, 0, a.stride), lanes_of(f, type)));
+    lanes = f.b.CreateAdd(lanes, f.b.CreateTrunc(counting(f, 0, a.stride), vector_type(f, type)));
   return a.offsets ? f.b.CreateAdd(lanes, a.offsets) : lanes;
 }
 
@@ -124,11 +124,11 @@ Value* pointers_to(Function& f, const Access& access, const Address& a) {
   return pointer_to(f, access, index_vector(f, access, a));
 }
 
-// No processor gathers elements narrower than 4 bytes. Lanes that do not run read element 0.
+// No processor gathers elements narrower than 4 bytes. LaneLoop that do not run read element 0.
 Value* load_each(Function& f, const Access& access, const Address& a) {
   Value* indices = index_vector(f, access, a);
   if (access.mask) indices = f.b.CreateSelect(access.mask, indices, zero_of(indices->getType()));
-  llvm::Type* type = lanes_of(f, access.element);
+  llvm::Type* type = vector_type(f, access.element);
   Value* lanes = llvm::PoisonValue::get(type);
   for (int l = 0; l < f.lanes.count; ++l) {
     Value* pointer = pointer_to(f, access, f.b.CreateExtractElement(indices, static_cast<std::uint64_t>(l)));
@@ -139,10 +139,10 @@ Value* load_each(Function& f, const Access& access, const Address& a) {
 }
 
 Value* gather(Function& f, const Access& access, const Address& a) {
-  llvm::Type* type = lanes_of(f, access.element);
+  llvm::Type* type = vector_type(f, access.element);
   if (access.memory.size_bytes == 0) return zero_of(type);
   if (access.element->getScalarSizeInBits() < 32) return load_each(f, access, a);
-  Value* mask = access.mask ? access.mask : llvm::Constant::getAllOnesValue(lanes_of(f, f.b.getInt1Ty()));
+  Value* mask = access.mask ? access.mask : llvm::Constant::getAllOnesValue(vector_type(f, f.b.getInt1Ty()));
   Value* pointers = pointers_to(f, access, a);
   return annotate(access, f.b.CreateMaskedGather(type, pointers, access.alignment, mask, zero_of(type)));
 }
@@ -174,7 +174,7 @@ Value* load_part(Function& f, const Access& access, const Address& a) {
 }
 
 // Both parts of complex elements at once: every second element of one vector.
-Parts load_pairs(Function& f, const Access& access, const Address& a) {
+Lanes load_pairs(Function& f, const Access& access, const Address& a) {
   const int count = f.lanes.count;
   Value* mask = access.mask;
   if (mask) {
@@ -269,7 +269,7 @@ Value* on_stack(Function& f, Value* lanes) {
 void store_each_masked(Function& f, const Access& access, Value* indices, Value* lanes) {
   Value* index_room = on_stack(f, indices);
   Value* value_room = on_stack(f, lanes);
-  Value* mask_room = on_stack(f, f.b.CreateZExt(access.mask, lanes_of(f, f.b.getInt8Ty())));
+  Value* mask_room = on_stack(f, f.b.CreateZExt(access.mask, vector_type(f, f.b.getInt8Ty())));
   const auto at = [&](llvm::Type* type, Value* room, Value* l) {
     return f.b.CreateLoad(type, f.b.CreateInBoundsGEP(type, room, l));
   };
@@ -285,7 +285,7 @@ void store_each_masked(Function& f, const Access& access, Value* indices, Value*
 
 void scatter(Function& f, const Access& access, const Address& a, Value* lanes) {
   if (access.element->getScalarSizeInBits() >= 32) {
-    Value* mask = access.mask ? access.mask : llvm::Constant::getAllOnesValue(lanes_of(f, f.b.getInt1Ty()));
+    Value* mask = access.mask ? access.mask : llvm::Constant::getAllOnesValue(vector_type(f, f.b.getInt1Ty()));
     annotate(access, f.b.CreateMaskedScatter(lanes, pointers_to(f, access, a), access.alignment, mask));
     return;
   }
@@ -316,7 +316,7 @@ void store_part(Function& f, const Access& access, const Address& a, Value* valu
   }
 }
 
-void store_pairs(Function& f, const Access& access, const Address& a, Parts parts) {
+void store_pairs(Function& f, const Access& access, const Address& a, Lanes parts) {
   const int count = f.lanes.count;
   llvm::SmallVector<int, 128> zipped, twice;
   for (int l = 0; l < count; ++l) zipped.append({l, l + count}), twice.append({l, l});
@@ -333,9 +333,9 @@ Expected<> emit_store(Function& f, const kernels::Store& store) {
   const Address a = address_of(f, store.index, access.wide);
   // All lanes would write one element: no planner means that.
   HLOOM_CHECK(!vector || a.stride != 0 || a.offsets != nullptr);
-  Parts value = operand(f, store.value, vector);
+  Lanes value = operand(f, store.value, vector);
   if (type == DType::Pred)
-    value.real = f.b.CreateZExt(value.real, vector ? lanes_of(f, access.element) : access.element);
+    value.real = f.b.CreateZExt(value.real, vector ? vector_type(f, access.element) : access.element);
   if (!is_complex(type)) {
     store_part(f, access, a, value.real);
     return {};

@@ -10,16 +10,11 @@
 #include <vector>
 
 #include "base/target.h"
+#include "emit/apply.h"
 #include "hloom/error.h"
 #include "kernels/kernel.h"
 
 namespace hloom::emit {
-
-/// One number, or a vector with one for each lane; two of them for a complex number, else `imag` is null.
-struct Parts {
-  llvm::Value* real = nullptr;
-  llvm::Value* imag = nullptr;
-};
 
 /// A kernel's value in registers.
 struct Held {
@@ -29,7 +24,7 @@ struct Held {
     Strided,  ///< S64: lane l holds the scalar parts.real + stride·l
   };
   Form form = Form::Uniform;
-  Parts parts;
+  Lanes parts;
   std::int64_t stride = 0;
 };
 
@@ -43,7 +38,7 @@ struct Memory {
 };
 
 /// The loop by lanes that is being emitted.
-struct Lanes {
+struct LaneLoop {
   int count = 0;                ///< 0 outside of one
   llvm::Value* mask = nullptr;  ///< null: all lanes run
   std::vector<bool> varying;    ///< by kernel value: differs from lane to lane
@@ -63,7 +58,7 @@ struct Function {
   llvm::Value* call_arguments = nullptr;  ///< room for the pointers of the largest Call
   std::vector<Memory> memories;           ///< one for each argument, then the scratch
   std::vector<Held> values;
-  Lanes lanes;
+  LaneLoop lanes;
 
   Held& held(kernels::Value v) { return values[static_cast<std::size_t>(v)]; }
   bool is_varying(kernels::Value v) const { return lanes.count > 0 && lanes.varying[static_cast<std::size_t>(v)]; }
@@ -71,24 +66,21 @@ struct Function {
 
 // held.cc: values in registers.
 
-/// The type of an element in memory: integers and floats narrower than f32 as their bits, pred as i8, complex as
-/// its parts' type.
+/// The type of an element in memory: as element_ir_type(), but pred is i8.
 llvm::Type* memory_type(Function&, DType);
-/// The type of one lane in a register: as in memory, but pred is i1.
-llvm::Type* register_type(Function&, DType);
 /// <lanes x element> inside a loop by lanes.
-llvm::Type* lanes_of(Function&, llvm::Type* element);
+llvm::Type* vector_type(Function&, llvm::Type* element);
 /// A scalar in all lanes.
 llvm::Value* splat(Function&, llvm::Value* scalar);
 /// <start, start + step, …> of i64.
 llvm::Value* counting(Function&, std::int64_t start, std::int64_t step);
 /// Needs: a uniform value.
-Parts uniform(Function&, kernels::Value);
+Lanes uniform(Function&, kernels::Value);
 /// The value as vectors, made if it is uniform or strided. Needs: inside a loop by lanes.
-Parts varying(Function&, kernels::Value);
+Lanes varying(Function&, kernels::Value);
 /// The form that results of statements have here: varying where `v` is.
-Parts operand(Function&, kernels::Value v, bool vector);
-void set(Function&, kernels::Value, Parts, bool vector);
+Lanes operand(Function&, kernels::Value v, bool vector);
+void set(Function&, kernels::Value, Lanes, bool vector);
 /// A mask value and the loop's mask together; null if all lanes run. Inside loops by lanes a vector, else scalar.
 llvm::Value* combined_mask(Function&, kernels::Value mask);
 
@@ -102,8 +94,6 @@ void emit_affine(Function&, const kernels::Affine&);
 
 Expected<> emit_line(Function&, const kernels::Line&);
 Expected<> emit_multiply_add(Function&, const kernels::MultiplyAdd&);
-/// The op on lanes or scalars of `type`: what folds combine by.
-Expected<Parts> combine(Function&, hlo::Opcode, DType type, Parts a, Parts b);
 
 // loop.cc, control.cc: statements that hold statements.
 
@@ -116,8 +106,8 @@ Expected<> emit_call(Function&, const kernels::Call&);
 /// Values that go round a loop or out of a branch.
 using Carried = llvm::SmallVector<llvm::Value*, 4>;
 /// Values' parts one after the other, and back.
-void append(Carried&, Parts);
-Parts take(const Carried&, std::size_t& next, DType);
+void append(Carried&, Lanes);
+Lanes take(const Carried&, std::size_t& next, DType);
 
 /// The iterations of a loop.
 struct Range {

@@ -9,18 +9,10 @@ namespace hloom::emit {
 using llvm::Value;
 
 llvm::Type* memory_type(Function& f, DType type) {
-  switch (real_type(type)) {
-    case DType::F32: return f.b.getFloatTy();
-    case DType::F64: return f.b.getDoubleTy();
-    default: return f.b.getIntNTy(static_cast<unsigned>(8 * byte_width(real_type(type))));
-  }
+  return type == DType::Pred ? f.b.getInt8Ty() : element_ir_type(f.b.getContext(), type);
 }
 
-llvm::Type* register_type(Function& f, DType type) {
-  return type == DType::Pred ? f.b.getInt1Ty() : memory_type(f, type);
-}
-
-llvm::Type* lanes_of(Function& f, llvm::Type* element) {
+llvm::Type* vector_type(Function& f, llvm::Type* element) {
   return llvm::FixedVectorType::get(element, static_cast<unsigned>(f.lanes.count));
 }
 
@@ -34,15 +26,15 @@ Value* counting(Function& f, std::int64_t start, std::int64_t step) {
   return llvm::ConstantVector::get(lanes);
 }
 
-Parts uniform(Function& f, kernels::Value v) {
+Lanes uniform(Function& f, kernels::Value v) {
   const Held& held = f.held(v);
   HLOOM_CHECK(held.parts.real != nullptr && held.form == Held::Form::Uniform);
   return held.parts;
 }
 
-Parts varying(Function& f, kernels::Value v) {
+Lanes varying(Function& f, kernels::Value v) {
   const Held& held = f.held(v);
-  const Parts parts = held.parts;
+  const Lanes parts = held.parts;
   HLOOM_CHECK(parts.real != nullptr && f.lanes.count > 0);
   switch (held.form) {
     case Held::Form::Uniform: return {splat(f, parts.real), parts.imag ? splat(f, parts.imag) : nullptr};
@@ -52,9 +44,9 @@ Parts varying(Function& f, kernels::Value v) {
   return {f.b.CreateAdd(splat(f, parts.real), counting(f, 0, held.stride)), nullptr};
 }
 
-Parts operand(Function& f, kernels::Value v, bool vector) { return vector ? varying(f, v) : uniform(f, v); }
+Lanes operand(Function& f, kernels::Value v, bool vector) { return vector ? varying(f, v) : uniform(f, v); }
 
-void set(Function& f, kernels::Value v, Parts parts, bool vector) {
+void set(Function& f, kernels::Value v, Lanes parts, bool vector) {
   f.held(v) = {vector ? Held::Form::Varying : Held::Form::Uniform, parts, 0};
 }
 
@@ -65,13 +57,13 @@ Value* combined_mask(Function& f, kernels::Value mask) {
   return f.lanes.mask ? f.b.CreateAnd(lanes, f.lanes.mask) : lanes;
 }
 
-void append(Carried& carried, Parts parts) {
+void append(Carried& carried, Lanes parts) {
   carried.push_back(parts.real);
   if (parts.imag) carried.push_back(parts.imag);
 }
 
-Parts take(const Carried& carried, std::size_t& next, DType type) {
-  Parts parts;
+Lanes take(const Carried& carried, std::size_t& next, DType type) {
+  Lanes parts;
   parts.real = carried[next++];
   if (is_complex(type)) parts.imag = carried[next++];
   return parts;

@@ -151,12 +151,12 @@ Value* half_of(Function& f, Value* lanes, int from, int count) {
 }
 
 // Lane l with lane l + L/2, until one is left.
-Expected<Parts> fold_lanes(Function& f, const kernels::Fold& fold, Parts lanes) {
+Lanes fold_lanes(Function& f, const kernels::Fold& fold, Lanes lanes) {
   const DType type = f.kernel.type(fold.carry.result);
   const auto half = [&](int from, int count) {
-    return Parts{half_of(f, lanes.real, from, count), lanes.imag ? half_of(f, lanes.imag, from, count) : nullptr};
+    return Lanes{half_of(f, lanes.real, from, count), lanes.imag ? half_of(f, lanes.imag, from, count) : nullptr};
   };
-  for (int count = f.lanes.count / 2; count > 0; count /= 2) lanes = TRY(combine(f, fold.combine, type, half(0, count), half(count, count)));
+  for (int count = f.lanes.count / 2; count > 0; count /= 2) lanes = emit_binary(f.b, fold.combine, type, half(0, count), half(count, count));
   return lanes;
 }
 
@@ -182,7 +182,7 @@ Expected<> emit_lanes(Function& f, const Loop& loop, const Bounds& bounds) {
 
   std::size_t k = 0;
   for (const kernels::Fold& fold : loop.folds) {
-    const Parts folded = TRY(fold_lanes(f, fold, take(partial, k, f.kernel.type(fold.carry.result))));
+    const Lanes folded = fold_lanes(f, fold, take(partial, k, f.kernel.type(fold.carry.result)));
     set(f, fold.carry.result, folded, false);
   }
   f.lanes = {};
