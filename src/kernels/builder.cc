@@ -166,7 +166,25 @@ Index linear_index(const Place& place, const std::vector<Index>& point) {
 }
 }  // namespace
 
+namespace {
+bool is_one_element(const Place& place) { return place.shape.num_elements() == 1; }
+}  // namespace
+
+void Builder::forget_stored(int argument, std::int64_t from, std::int64_t to) {
+  std::erase_if(stored_, [&](const Stored& s) { return s.argument == argument && s.from < to && from < s.to; });
+  if (!stored_outside_.empty()) stored_outside_.back().second.push_back({argument, from, to});
+}
+
+void Builder::set_stored(const Place& place, Value v) {
+  const std::int64_t to = place.byte_offset + place.shape.size_bytes();
+  forget_stored(place.argument, place.byte_offset, to);
+  stored_.push_back({place.argument, place.byte_offset, to, place.shape.dtype(), v});
+}
+
 Value Builder::load(const Place& place, const std::vector<Index>& point, Value mask) {
+  if (is_one_element(place))
+    for (const Stored& s : stored_)
+      if (s.argument == place.argument && s.from == place.byte_offset && s.type == place.shape.dtype()) return s.value;
   return load_linear(place.argument, linear_index(place, point), place.shape.dtype(), mask);
 }
 
@@ -177,6 +195,11 @@ void Builder::store_linear(int argument, const Index& given, Value value, Value 
 }
 
 void Builder::store(const Place& place, const std::vector<Index>& point, Value value, Value mask) {
+  // Only what is stored outside of loops is known after.
+  if (is_one_element(place) && mask == kNoValue && open_loops_.empty())
+    set_stored(place, value);
+  else
+    forget_stored(place.argument, place.byte_offset, place.byte_offset + place.shape.size_bytes());
   store_linear(place.argument, linear_index(place, point), value, mask);
 }
 
@@ -327,6 +350,7 @@ void Builder::set_next(std::size_t carry, Value next) { loop().carries[carry].ne
 void Builder::set_fold_next(std::size_t fold, Value next) { loop().folds[fold].carry.next = next; }
 
 void Builder::begin_block() {
+  stored_outside_.emplace_back(stored_, std::vector<Written>());
   blocks_.push_back(std::make_unique<Block>());
   scopes_.push_back(Scope{blocks_.back().get(), {}, true});
 }
@@ -335,6 +359,10 @@ Block Builder::end_block() {
   Block block = std::move(*blocks_.back());
   blocks_.pop_back();
   scopes_.pop_back();
+  auto [outside, written] = std::move(stored_outside_.back());
+  stored_outside_.pop_back();
+  stored_ = std::move(outside);
+  for (const Written& w : written) forget_stored(w.argument, w.from, w.to);
   std::erase_if(divmods_, [&](const DivMod& d) { return depth(d.quotient) >= scopes_.size(); });
   return block;
 }

@@ -98,6 +98,12 @@ class Builder {
   Block end_block();
   /// Appends to the innermost block.
   void append(Statement statement) { scopes_.back().block->push_back(std::move(statement)); }
+  /// Scalars are remembered where they were stored last and taken from there instead of being loaded. What is known
+  /// of bytes [from, to) of an argument is forgotten.
+  void forget_stored(int argument, std::int64_t from, std::int64_t to);
+  void forget_all_stored() { stored_.clear(); }
+  /// Says that the element at `place` (of a scalar) is `v`.
+  void set_stored(const Place&, Value v);
   /// Makes a value known in the innermost block.
   Value define(DType, std::string name = {});
   /// A value found before under this key and still known, or kNoValue; and its twin. For users' own memos.
@@ -149,6 +155,19 @@ class Builder {
   std::map<Value, bool> shapeable_;
   int lanes_depth_ = 0;
   int load_epoch_ = 0;
+  struct Stored {
+    int argument;
+    std::int64_t from, to;  // bytes
+    DType type;
+    Value value;
+  };
+  std::vector<Stored> stored_;
+  struct Written {
+    int argument;
+    std::int64_t from, to;
+  };
+  /// What each open block found stored when it began, and what was written since.
+  std::vector<std::pair<std::vector<Stored>, std::vector<Written>>> stored_outside_;
   int num_contexts_ = 0;
 };
 

@@ -1,0 +1,25 @@
+// A region: many small instructions, with their loops and branches, as one kernel.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "hlo/module.h"
+#include "hloom/error.h"
+#include "kernels/plan_fusion.h"
+
+namespace hloom::kernels {
+
+/// Where leaf `leaf` (depth first) of an instruction's value lives.
+using PlaceOf = std::function<Place(const hlo::Instruction&, std::int64_t leaf)>;
+
+/// Adds the work of instructions, in order: fusions, copies, and while, conditional and call with all that they
+/// hold. Structural instructions do nothing. Scalars that one stores and another reads stay in registers.
+/// Errors: Unimplemented, naming an instruction that has no kernel.
+Expected<> plan_steps_into(Builder&, std::span<const hlo::Instruction* const> steps, const PlaceOf&);
+
+/// The instructions of a computation in order.
+std::vector<const hlo::Instruction*> steps_of(const hlo::Computation&);
+
+}  // namespace hloom::kernels
