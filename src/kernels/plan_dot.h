@@ -1,0 +1,38 @@
+// Dots in kernels of our own: tiles of the result held in registers, panels packed where memory does not lie well.
+//
+//   if (kernels::is_dot_fusion(fusion)) kernel = TRY(kernels::plan_dot(fusion));
+//
+// One dot, what moves or converts its operands before, and elementwise work on its result after.
+#pragma once
+
+#include <cstdint>
+
+#include "hlo/module.h"
+#include "hloom/error.h"
+#include "kernels/builder.h"
+#include "kernels/kernel.h"
+#include "kernels/plan_fusion.h"
+
+namespace hloom::kernels {
+
+/// The registers that tiles are cut for. They change how much is computed at a time, never the order of a sum.
+struct VectorUnit {
+  std::int64_t vector_bytes = 64;
+  std::int64_t num_registers = 32;
+};
+
+/// Whether plan_dot() has a plan: the fused computation holds one dot, and each result is the dot's value or made of
+/// it by elementwise ops, then perhaps transposed or reshaped; operands may be anything that has an elementwise form.
+bool is_dot_fusion(const hlo::Instruction& fusion);
+
+/// Plans the kernel of such a fusion; arguments as plan_fusion() has them. A sum runs over the contracted dimensions in
+/// order (f32 and f64 with fused multiply-adds, narrower floats in f32), or in partial sums by lanes, as shapes
+/// and layouts say; neither the grid nor `unit` changes it.
+/// Needs: is_dot_fusion(). Errors: Unimplemented, naming the instruction that has no kernel.
+Expected<Kernel> plan_dot(const hlo::Instruction& fusion, const VectorUnit& unit = {});
+
+/// Adds the statements of such a fusion to a kernel that is being built, for a region: no grid. May raise the kernel's
+/// scratch_bytes, whose argument number is the count of arguments: all must be there. Needs: is_dot_fusion().
+Expected<> plan_dot_into(Builder&, const hlo::Instruction& fusion, const Places&, const VectorUnit& unit = {});
+
+}  // namespace hloom::kernels
