@@ -53,6 +53,8 @@ class Fuser {
       place_free(i);
       return;
     }
+    // A view of an array that is in memory anyway costs nothing.
+    if (i.opcode() == Opcode::Bitcast && is_in_memory(*i.operand(0))) return;
     Ids groups;
     bool written = i.is_root() || !i.control_successors().empty();
     for (const Instruction* user : i.users()) {
@@ -69,6 +71,7 @@ class Fuser {
       if (groups.size() > 1) copied_chain_[&i] = 1 + longest_chain(i);
       return;
     }
+    if (i.opcode() == Opcode::Bitcast) return;
     if (written && reason.empty()) reason = "its value is needed whole";
     if (!joins_as_result(i, groups)) start(i);
     if (!groups.empty()) i.mutable_annotations().decisions["not_fused"] = reason;
@@ -92,6 +95,12 @@ class Fuser {
     for (const std::size_t g : groups) add(i, g);
     // Constants stand for themselves where a whole value is needed.
     if (written && i.opcode() != Opcode::Constant) start(i);
+  }
+
+  static bool is_in_memory(const Instruction& i) {
+    if (i.opcode() == Opcode::Bitcast) return is_in_memory(*i.operand(0));
+    return (is_structural(i) || i.opcode() == Opcode::Fusion || hero_of(i) != Hero::Loop || i.opcode() == Opcode::Constant) &&
+           !is_free(i);
   }
 
   // Kernels that take an operand as an array in memory.

@@ -1,0 +1,296 @@
+#include "compiler/build_program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "base/check.h"
+#include "base/fail.h"
+#include "base/try.h"
+#include "jit/compile.h"
+#include "kernels/plan_dot.h"
+#include "kernels/plan_fusion.h"
+#include "kernels/plan_region.h"
+
+namespace hloom::compiler {
+namespace {
+
+using hlo::Computation;
+using hlo::Instruction;
+using hlo::Opcode;
+using runtime::Steps;
+
+runtime::Slice to_runtime(const buffers::Slice& s) {
+  return {static_cast<std::int32_t>(s.allocation), s.offset, s.size_bytes};
+}
+
+bool overlap(const runtime::Slice& a, const runtime::Slice& b) {
+  return a.allocation == b.allocation && a.offset < b.offset + b.size_bytes && b.offset < a.offset + a.size_bytes;
+}
+
+/// What does no work itself.
+bool is_silent(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::Parameter:
+    case Opcode::Constant:
+    case Opcode::Tuple:
+    case Opcode::GetTupleElement:
+    case Opcode::Bitcast:
+    case Opcode::AfterAll:
+    case Opcode::AddDependency:
+    case Opcode::OptBarrier: return true;
+    default: return false;
+  }
+}
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(Compiled& compiled, const Options& options) : c_(compiled), options_(options) {}
+
+  Expected<> build() {
+    ports();
+    allocations();
+    c_.program.steps = TRY(steps(*c_.module->entry()));
+    return {};
+  }
+
+ private:
+  void ports() {
+    const Computation& entry = *c_.module->entry();
+    c_.program.name = c_.module->name();
+    const auto add = [](const Shape& shape, std::vector<runtime::Port>& to) {
+      for (const Shape* leaf : leaves(shape))
+        to.push_back({leaf->size_bytes(), std::max<std::int64_t>(1, byte_width(real_type(leaf->dtype())))});
+    };
+    for (const Instruction* p : entry.parameters()) add(p->shape(), c_.program.parameters);
+    add(entry.root()->shape(), c_.program.results);
+    for (const buffers::DonatedPair& d : c_.assignment.donated)
+      c_.program.aliases.push_back({static_cast<std::int32_t>(d.result), static_cast<std::int32_t>(d.parameter)});
+  }
+
+  void allocations() {
+    using Kind = buffers::Allocation::Kind;
+    for (const buffers::Allocation& a : c_.assignment.allocations) {
+      runtime::Allocation to;
+      to.number = static_cast<std::int32_t>(a.number);
+      to.size_bytes = a.size_bytes;
+      switch (a.kind) {
+        case Kind::Arena: to.kind = runtime::Allocation::Kind::Arena; break;
+        case Kind::Parameter: to.kind = runtime::Allocation::Kind::Parameter; break;
+        case Kind::Result: to.kind = runtime::Allocation::Kind::Result; break;
+        case Kind::Constant:
+          to.kind = runtime::Allocation::Kind::Constant;
+          to.number = add_constant(a.constant->literal(), a.size_bytes);
+          break;
+      }
+      c_.program.allocations.push_back(to);
+    }
+  }
+
+  std::int32_t add_constant(const hlo::Literal& literal, std::int64_t size_bytes);
+
+  Expected<Steps> steps(const Computation& computation) {
+    Steps result;
+    std::vector<const Instruction*> region;
+    std::string region_number;
+    const auto flush = [&]() -> Expected<> {
+      if (region.empty()) return {};
+      if (region.size() == 1 && !is_control(*region[0]))
+        TRY(step(*region[0], result));
+      else
+        TRY(region_step(region, result));
+      region.clear();
+      return {};
+    };
+    for (const Instruction& i : computation.instructions()) {
+      if (is_silent(i)) continue;
+      const auto& decisions = i.annotations().decisions;
+      const auto found = decisions.find("region");
+      const std::string number = options_.regions && found != decisions.end() ? found->second : "";
+      if (number != region_number || number.empty()) TRY(flush());
+      region_number = number;
+      if (number.empty())
+        TRY(step(i, result));
+      else
+        region.push_back(&i);
+    }
+    TRY(flush());
+    return result;
+  }
+
+  static bool is_control(const Instruction& i) {
+    return i.opcode() == Opcode::While || i.opcode() == Opcode::Conditional || i.opcode() == Opcode::Call;
+  }
+
+  void note(std::vector<const Instruction*> instructions) { c_.step_instructions.push_back(std::move(instructions)); }
+
+  Expected<> step(const Instruction& i, Steps& to) {
+    switch (i.opcode()) {
+      case Opcode::Fusion: return call(i, to);
+      case Opcode::Copy: return copy(i, to);
+      case Opcode::While: {
+        note({&i});
+        runtime::While w;
+        const auto& decisions = i.annotations().decisions;
+        if (const auto found = decisions.find("trip_count"); found != decisions.end()) {
+          w.trip_count = std::stoll(found->second);
+        } else {
+          w.condition = TRY(steps(*i.condition()));
+          w.predicate = to_runtime(c_.assignment.slice(*i.condition()->root()));
+        }
+        w.body = TRY(steps(*i.body()));
+        to.push_back({std::move(w)});
+        return {};
+      }
+      case Opcode::Conditional: {
+        note({&i});
+        runtime::Conditional conditional;
+        conditional.selector = to_runtime(c_.assignment.slice(*i.operand(0)));
+        conditional.selector_is_pred = i.operand(0)->shape().dtype() == DType::Pred;
+        for (const Computation* branch : i.called()) {
+          Steps inner = TRY(steps(*branch));
+          conditional.branches.push_back(std::move(inner));
+        }
+        to.push_back({std::move(conditional)});
+        return {};
+      }
+      case Opcode::Call: {
+        Steps inner = TRY(steps(*i.to_apply()));
+        for (runtime::Step& s : inner) to.push_back(std::move(s));
+        return {};
+      }
+      default:
+        return fail(Code::Unimplemented, i.name(), ": no kernel yet for ", i.opcode(), " in ", i.shape());
+    }
+  }
+
+  Expected<> call(const Instruction& fusion, Steps& to) {
+    kernels::Kernel kernel = TRY(kernels::is_dot_fusion(fusion) ? kernels::plan_dot(fusion) : kernels::plan_fusion(fusion));
+    kernel.name = fusion.name();
+    std::vector<runtime::Slice> arguments;
+    for (const Instruction* operand : fusion.operands())
+      for (std::int64_t leaf = 0; leaf < num_leaves(operand->shape()); ++leaf)
+        arguments.push_back(to_runtime(c_.assignment.slice(*operand, leaf)));
+    for (std::int64_t leaf = 0; leaf < num_leaves(fusion.shape()); ++leaf)
+      arguments.push_back(to_runtime(c_.assignment.slice(fusion, leaf)));
+    note({&fusion});
+    add_call(std::move(kernel), std::move(arguments), to);
+    return {};
+  }
+
+  void add_call(kernels::Kernel kernel, std::vector<runtime::Slice> arguments, Steps& to) {
+    for (std::size_t a = 0; a < arguments.size(); ++a)
+      for (std::size_t b = 0; b < arguments.size(); ++b)
+        if (a != b && (kernel.arguments[a].written || kernel.arguments[b].written) && overlap(arguments[a], arguments[b]))
+          kernel.arguments[a].may_overlap = true;
+    runtime::Call call;
+    call.name = kernel.name;
+    call.arguments = std::move(arguments);
+    call.blocks = kernel.blocks;
+    call.max_workers = workers(kernel);
+    call.scratch_bytes = kernel.scratch_bytes;
+    c_.kernels.push_back(std::move(kernel));
+    to.push_back({std::move(call)});
+  }
+
+  // Enough work for each that waking it pays.
+  std::int32_t workers(const kernels::Kernel& kernel) const {
+    const std::int64_t worth = kernel.blocks * kernel.block_cost / (64 * 1024);
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(std::min(worth, kernel.blocks), 1, 1 << 16));
+  }
+
+  Expected<> copy(const Instruction& i, Steps& to) {
+    for (std::int64_t leaf = 0; leaf < num_leaves(i.shape()); ++leaf) {
+      const runtime::Slice from = to_runtime(c_.assignment.slice(*i.operand(0), leaf));
+      const runtime::Slice into = to_runtime(c_.assignment.slice(i, leaf));
+      if (into.size_bytes == 0 || from == into) continue;
+      const Shape* source = leaves(i.operand(0)->shape())[static_cast<std::size_t>(leaf)];
+      const Shape* target = leaves(i.shape())[static_cast<std::size_t>(leaf)];
+      if (!(source->layout() == target->layout())) return region_step({&i}, to);
+      note({&i});
+      to.push_back({runtime::Copy{from, into}});
+    }
+    return {};
+  }
+
+  // One kernel for several instructions; its arguments are whole allocations.
+  Expected<> region_step(const std::vector<const Instruction*>& instructions, Steps& to) {
+    kernels::Builder builder("region." + std::to_string(++num_regions_));
+    std::map<std::int64_t, int> arguments;  // allocation to argument
+    std::vector<runtime::Slice> slices;
+    const auto place_of = [&](const Instruction& i, std::int64_t leaf) -> kernels::Place {
+      const buffers::Slice& s = c_.assignment.slice(i, leaf);
+      const auto [found, added] = arguments.emplace(s.allocation, static_cast<int>(arguments.size()));
+      if (added) {
+        const buffers::Allocation& a = c_.assignment.allocations[static_cast<std::size_t>(s.allocation)];
+        kernels::Argument argument;
+        argument.name = "m" + std::to_string(s.allocation);
+        argument.num_elements = a.size_bytes;
+        argument.written = a.kind == buffers::Allocation::Kind::Arena || a.kind == buffers::Allocation::Kind::Result;
+        argument.alignment = argument.written && a.kind == buffers::Allocation::Kind::Arena ? 64 : 1;
+        builder.kernel().arguments.push_back(argument);
+        slices.push_back({static_cast<std::int32_t>(s.allocation), 0, a.size_bytes});
+      }
+      return {found->second, s.offset, *leaves(i.shape())[static_cast<std::size_t>(leaf)]};
+    };
+    TRY(kernels::plan_steps_into(builder, instructions, place_of));
+    kernels::Kernel kernel = std::move(builder).finish();
+    note(instructions);
+    add_call(std::move(kernel), std::move(slices), to);
+    return {};
+  }
+
+  Compiled& c_;
+  const Options& options_;
+  int num_regions_ = 0;
+};
+
+// Bytes in the layout of the literal's shape.
+std::int32_t ProgramBuilder::add_constant(const hlo::Literal& literal, std::int64_t size_bytes) {
+  const Shape& shape = literal.shape();
+  const auto width = static_cast<std::size_t>(byte_width(shape.dtype()));
+  base::AlignedBytes bytes(size_bytes);
+  const auto from = literal.bytes();
+  if (shape.layout().is_descending()) {
+    if (!from.empty()) std::memcpy(bytes.data(), from.data(), from.size());
+  } else {
+    const std::vector<std::int64_t> strides = kernels::strides_of(shape);
+    std::vector<std::int64_t> at(shape.dims().size());
+    for (std::int64_t n = 0; n < shape.num_elements(); ++n) {
+      std::int64_t offset = 0;
+      for (std::size_t d = 0; d < at.size(); ++d) offset += at[d] * strides[d];
+      std::memcpy(bytes.data() + static_cast<std::size_t>(offset) * width, from.data() + static_cast<std::size_t>(n) * width, width);
+      for (std::size_t d = at.size(); d-- > 0;) {
+        if (++at[d] < shape.dim(static_cast<std::int64_t>(d))) break;
+        at[d] = 0;
+      }
+    }
+  }
+  c_.program.constants.push_back(std::move(bytes));
+  return static_cast<std::int32_t>(c_.program.constants.size() - 1);
+}
+
+Expected<> link_steps(Steps& steps, const jit::Code& code) {
+  for (runtime::Step& step : steps) {
+    if (auto* call = std::get_if<runtime::Call>(&step.of)) {
+      call->function = TRY(jit::kernel_function(code, call->name));
+    } else if (auto* loop = std::get_if<runtime::While>(&step.of)) {
+      TRY(link_steps(loop->condition, code));
+      TRY(link_steps(loop->body, code));
+    } else if (auto* conditional = std::get_if<runtime::Conditional>(&step.of)) {
+      for (Steps& branch : conditional->branches) TRY(link_steps(branch, code));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<> build_program(Compiled& compiled, const Options& options) { return ProgramBuilder(compiled, options).build(); }
+
+Expected<> link_program(Compiled& compiled) {
+  compiled.program.code = compiled.code;
+  return link_steps(compiled.program.steps, *compiled.code);
+}
+
+}  // namespace hloom::compiler

@@ -1,0 +1,17 @@
+// From instructions with buffers to kernels and steps.
+#pragma once
+
+#include <vector>
+
+#include "compiler/compile.h"
+
+namespace hloom::compiler {
+
+/// Plans the kernels of all instructions and the steps that call them; calls have no function yet. Fills kernels,
+/// program and step_instructions. Errors: Unimplemented, naming the instruction.
+Expected<> build_program(Compiled&, const Options&);
+
+/// Gives the calls their functions.
+Expected<> link_program(Compiled&);
+
+}  // namespace hloom::compiler

@@ -1,0 +1,84 @@
+// The whole story in one function.
+#include "compiler/compile.h"
+
+#include <chrono>
+
+#include "base/try.h"
+#include "compiler/build_program.h"
+#include "fusion/fuse.h"
+#include "fusion/regions.h"
+#include "jit/compile.h"
+#include "passes/pipeline.h"
+#include "runtime/cpus.h"
+#include "text/print.h"
+
+namespace hloom::compiler {
+namespace {
+
+/// Numbers dumps and times stages.
+class Stages {
+ public:
+  Stages(Compiled& compiled, const Options& options) : c_(compiled), options_(options) {}
+
+  void dump(const std::string& name) {
+    if (options_.dump) dump_text(name + ".hlo", text::print(*c_.module));
+  }
+  void dump_text(const std::string& name, const std::string& text) {
+    const std::string number = std::to_string(number_++);
+    options_.dump((number.size() < 2 ? "0" : "") + number + "-" + name, text);
+  }
+  void finished(const char* stage) {
+    const auto now = std::chrono::steady_clock::now();
+    c_.stage_seconds.emplace_back(stage, std::chrono::duration<double>(now - since_).count());
+    since_ = now;
+  }
+
+ private:
+  Compiled& c_;
+  const Options& options_;
+  int number_ = 0;
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& options) {
+  Compiled c;
+  c.module = std::move(module);
+  Stages stages(c, options);
+  stages.dump("parsed");
+
+  passes::RunOptions run;
+  run.verify = options.verify_each;
+  run.times = options.pass_times;
+  if (options.dump)
+    run.dump = [&](const passes::Pass& pass, const hlo::Module&) { stages.dump(std::string(pass.name)); };
+  TRY(passes::run_standard(*c.module, run));
+  stages.finished("passes");
+
+  // From here on every instruction that computes is a fusion.
+  TRY(fusion::fuse(*c.module));
+  stages.dump("fusions");
+  stages.finished("fusion");
+
+  // From here on the order is the schedule, and nothing that writes a value may be added or removed.
+  c.assignment = TRY(buffers::assign(*c.module));
+  if (options.regions) fusion::mark_regions(*c.module);
+  stages.dump("buffers");
+  stages.finished("buffers");
+
+  TRY(build_program(c, options));
+  stages.finished("kernels");
+  if (!options.generate_code) return c;
+
+  jit::CompileOptions jit_options;
+  jit_options.threads = options.threads > 0 ? options.threads : runtime::available_cpus();
+  jit_options.perf = options.perf;
+  jit_options.debugger = options.perf;
+  c.code = TRY(jit::compile(c.kernels, jit_options));
+  TRY(link_program(c));
+  stages.finished("code");
+  return c;
+}
+
+}  // namespace hloom::compiler

@@ -1,0 +1,48 @@
+// From a module to a program that runs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "buffers/assignment.h"
+#include "hlo/module.h"
+#include "hloom/error.h"
+#include "jit/code.h"
+#include "kernels/kernel.h"
+#include "passes/run.h"
+#include "runtime/program.h"
+
+namespace hloom::compiler {
+
+struct Options {
+  int threads = 0;           ///< 0: as many as the process may use; for compiling, and the most workers of a step
+  bool regions = true;       ///< false: a step for each instruction, so that each can be observed
+  bool fuse = true;          ///< false: a kernel for each instruction
+  bool generate_code = true; ///< false: stop before LLVM, to show stages
+  bool perf = false;         ///< tell perf and GDB the kernels' names
+  bool verify_each = false;  ///< verify after each pass
+  /// Called after each stage that changed something: a name that sorts (`07-fold-transpose.hlo`) and the text.
+  std::function<void(const std::string& name, const std::string& text)> dump;
+  std::vector<passes::PassTime>* pass_times = nullptr;
+};
+
+/// A compiled program with all that was decided on the way.
+struct Compiled {
+  std::unique_ptr<hlo::Module> module;  ///< after the last stage
+  buffers::Assignment assignment;
+  std::vector<kernels::Kernel> kernels;
+  std::shared_ptr<jit::Code> code;      ///< null without generate_code
+  runtime::Program program;
+  /// The instructions that each step runs, in the order in which observers count steps.
+  std::vector<std::vector<const hlo::Instruction*>> step_instructions;
+  std::vector<std::pair<std::string, double>> stage_seconds;
+};
+
+/// Runs all stages. Needs: a verified module.
+/// Errors: Unimplemented, naming the instruction, if it has no kernel; those of the stages.
+Expected<Compiled> compile(std::unique_ptr<hlo::Module>, const Options& = {});
+
+}  // namespace hloom::compiler

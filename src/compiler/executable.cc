@@ -1,0 +1,92 @@
+#include "hloom/executable.h"
+
+#include "base/try.h"
+#include "base/fail.h"
+#include "compiler/compile.h"
+#include "compiler/read_program.h"
+#include "runtime/cpus.h"
+#include "runtime/executor.h"
+
+namespace hloom {
+
+struct Executable::Impl {
+  std::vector<Shape> parameters, results;  // leaves
+  std::vector<std::int64_t> donated;       // for each result leaf
+  MemoryReport memory;
+  std::unique_ptr<runtime::ThreadPool> pool;  // null: the process's
+  std::unique_ptr<runtime::Executor> executor;
+};
+
+namespace {
+
+std::vector<Shape> leaf_shapes(const Shape& shape) {
+  std::vector<Shape> result;
+  for (const Shape* leaf : leaves(shape)) result.push_back(*leaf);
+  return result;
+}
+
+MemoryReport report(const compiler::Compiled& c) {
+  using Kind = buffers::Allocation::Kind;
+  MemoryReport r;
+  for (const buffers::Allocation& a : c.assignment.allocations) switch (a.kind) {
+      case Kind::Arena: r.temp_bytes += a.size_bytes; break;
+      case Kind::Parameter: r.argument_bytes += a.size_bytes; break;
+      case Kind::Result: r.result_bytes += a.size_bytes; break;
+      case Kind::Constant: r.constant_bytes += a.size_bytes; break;
+    }
+  // A donated parameter's value lives in its result's memory.
+  for (const buffers::DonatedPair& d : c.assignment.donated) {
+    const std::int64_t bytes = c.program.results[static_cast<std::size_t>(d.result)].size_bytes;
+    r.result_bytes -= bytes;
+    r.argument_bytes += bytes;
+  }
+  r.peak_bytes = r.temp_bytes + r.argument_bytes + r.result_bytes + r.constant_bytes;
+  return r;
+}
+
+}  // namespace
+
+Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Executable::Executable(Executable&&) noexcept = default;
+Executable& Executable::operator=(Executable&&) noexcept = default;
+Executable::~Executable() = default;
+
+Expected<Executable> Executable::compile(std::string_view program, const CompileOptions& options) {
+  compiler::ReadOptions read;
+  read.module = options.module;
+  read.fill_elided = options.fill_elided;
+  auto module = TRY(compiler::read_program(program, read));
+  compiler::Options compile_options;
+  compile_options.threads = options.threads;
+  auto compiled = TRY(compiler::compile(std::move(module), compile_options));
+
+  auto impl = std::make_unique<Impl>();
+  const hlo::Computation& entry = *compiled.module->entry();
+  for (const hlo::Instruction* p : entry.parameters())
+    for (const Shape* leaf : leaves(p->shape())) impl->parameters.push_back(*leaf);
+  impl->results = leaf_shapes(entry.root()->shape());
+  impl->donated.assign(impl->results.size(), -1);
+  for (const buffers::DonatedPair& d : compiled.assignment.donated)
+    impl->donated[static_cast<std::size_t>(d.result)] = d.parameter;
+  impl->memory = report(compiled);
+  impl->executor = TRY(runtime::Executor::create(std::move(compiled.program)));
+  if (options.threads > 0) impl->pool = std::make_unique<runtime::ThreadPool>(options.threads);
+  const int threads = options.threads > 0 ? options.threads : runtime::available_cpus();
+  impl->memory.scratch_bytes = impl->executor->scratch_bytes(threads);
+  return Executable(std::move(impl));
+}
+
+Expected<> Executable::run(std::span<const std::span<std::byte>> inputs,
+                           std::span<const std::span<std::byte>> outputs) const {
+  if (impl_->pool) return impl_->executor->execute(inputs, outputs, *impl_->pool);
+  return impl_->executor->execute(inputs, outputs);
+}
+
+const std::vector<Shape>& Executable::parameter_shapes() const { return impl_->parameters; }
+const std::vector<Shape>& Executable::result_shapes() const { return impl_->results; }
+std::int64_t Executable::donated_parameter(std::int64_t result) const {
+  return impl_->donated[static_cast<std::size_t>(result)];
+}
+MemoryReport Executable::memory() const { return impl_->memory; }
+
+}  // namespace hloom
