@@ -6,6 +6,7 @@
 // bf16, f16, f8 and f4 are computed as f32 and rounded once.
 #pragma once
 
+#include "functions/apply_complex.h"
 #include "functions/apply_convert.h"
 #include "functions/apply_integer.h"
 #include "functions/apply_real.h"
@@ -29,6 +30,7 @@ Element<B> apply_unary(B& b, Opcode opcode, DType type, Element<B> x) {
     return with_integer(type, [&]<class T>() {
       return element(value_of(apply_integer(opcode, bit_width(type), part<T>(b, x.real))));
     });
+  if (is_complex(type)) return value_of(apply_complex(b, opcode, type, x));
   if (opcode == Opcode::Copy) return x;
   if (type == DType::F64) {
     const Value<B, double> v = part<double>(b, x.real);
@@ -49,6 +51,7 @@ Element<B> apply_binary(B& b, Opcode opcode, DType type, Element<B> x, Element<B
     return with_integer(type, [&]<class T>() {
       return element(value_of(apply_integer(opcode, bit_width(type), part<T>(b, x.real), part<T>(b, y.real))));
     });
+  if (is_complex(type)) return value_of(apply_complex(b, opcode, type, x, y));
   if (type == DType::F64)
     return element(value_of(apply_real(opcode, part<double>(b, x.real), part<double>(b, y.real))));
   return from_float(type, value_of(apply_real(opcode, as_float(b, type, x.real), as_float(b, type, y.real))));

@@ -50,13 +50,13 @@ inline std::uint32_t largest_code(const FloatFormat& f) {
   return ones;
 }
 
-/// f8e8m0fnu: the exponent of a positive number, nearest in value; ties to the even exponent.
+/// f8e8m0fnu: the exponent of a positive number, nearest in value; ties to the larger.
 template <class B>
 Value<B, std::uint32_t> encode_power_of_two(Value<B, float> x) {
   const auto b = bits(x);
-  const auto nearest = (b + 0x3FFFFFu + ((b >> 23u) & 1u)) >> 23u;
+  const auto nearest = (b + 0x400000u) >> 23u;
   // Below the normal floats, 2^-127 is code 0, and 1.5 times that a tie.
-  const auto code = select(b < b(0x800000u), resize<std::uint32_t>(b > b(0x600000u)), nearest);
+  const auto code = select(b < b(0x800000u), resize<std::uint32_t>(b >= 0x600000u), nearest);
   return select((x > 0) & (code < code(255u)), code, 255u);
 }
 

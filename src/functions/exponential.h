@@ -85,9 +85,9 @@ Value<B, float> tanh(Value<B, float> x) {
   const auto parts = split_exponent(a + a);
   const V s = power_of_two(parts.n);
   const V large = 1.0f - 2.0f / fma(s, parts.r + parts.tail(), s + 1.0f);
-  const V square = x * x;
-  const V small = fma(x * square, polynomial(square, kTanhF32), x);
-  return select(abs(x) < 0.55f, small, with_sign(large, x));
+  const V square = a * a;
+  const V small = fma(a * square, polynomial(square, kTanhF32), a);
+  return with_sign(select(a < 0.55f, small, large), x);
 }
 
 /// tanh of a double: t/(t + 2) with t = e^2|x| - 1.
@@ -98,26 +98,36 @@ Value<B, double> tanh(Value<B, double> x) {
   return with_sign(t / (t + 2), x);
 }
 
-/// sinh and cosh. With d = 1 - e^-r and w = 2^-2n: (1 ± w) + ((e^r - 1) ∓ w·d), times 2^(n-1).
-template <class B, class T>
-struct Hyperbolic {
-  Value<B, T> sinh, cosh;
-};
+/// sinh and cosh of x over 2^n.
 template <class B>
-Hyperbolic<B, double> hyperbolic(Value<B, double> x) {
+struct HyperbolicParts {
+  Value<B, double> sinh, cosh;
+  Rounded<B, double> n;
+};
+/// With d = 1 - e^-r and w = 2^-2n: ((1 ± w) + ((e^r - 1) ∓ w·d))/2. Needs: |x| <= 1400, or NaN.
+template <class B>
+HyperbolicParts<B> hyperbolic_parts(Value<B, double> x) {
   using V = Value<B, double>;
-  const V a = smaller(710.5, abs(x));  // from there both overflow
-  const auto parts = split_exponent(a);
+  const auto parts = split_exponent(abs(x));
   const V p = parts.r + (parts.tail() + parts.r_low());
   const V d = p / (1 + p);
-  // Beyond 2^-100 w no longer counts, and its exponent might underflow.
-  const V s = smaller(0x1p50, power_of_two(parts.n, -1)) * 2.0;
-  const V w = 1.0 / (s * s);
-  // 2^(n-1) in two factors, for n = 1025.
-  const V half = power_of_two(parts.n, -2);
-  const V sinh = (((1 - w) + fma(w, d, p)) * half) * 2.0;
-  const V cosh = (((1 + w) + fma(-w, d, p)) * half) * 2.0;
-  return {with_sign(select(abs(x) < 0x1p-28, abs(x), sinh), x), cosh};
+  // Beyond n = 60, w counts nothing.
+  const V few = smaller(60.0, parts.n.number);
+  const V w = power_of_two(round_product(few, -2.0));
+  const V sinh = 0.5 * ((1 - w) + fma(w, d, p));
+  const V cosh = 0.5 * ((1 + w) + fma(-w, d, p));
+  return {with_sign(abs(select(abs(x) < 0x1p-28, abs(x), sinh)), x), cosh, parts.n};
+}
+
+template <class B>
+struct Hyperbolic {
+  Value<B, double> sinh, cosh;
+};
+/// sinh and cosh.
+template <class B>
+Hyperbolic<B> hyperbolic(Value<B, double> x) {
+  const auto parts = hyperbolic_parts(larger(-1400.0, smaller(1400.0, x)));
+  return {scale(parts.sinh, parts.n), scale(parts.cosh, parts.n)};
 }
 
 }  // namespace hloom::functions

@@ -117,9 +117,9 @@ std::uint64_t encode_float(const FloatFormat& f, double value) {
     if (!(value > 0) || std::isinf(value)) return default_nan(f);
     int exponent = 0;
     const double m = std::frexp(value, &exponent);  // [0.5, 1)
-    // Nearest power of two; the midpoint 1.5·2^k goes to the even exponent field.
+    // Nearest power of two; the midpoint 1.5·2^k goes up.
     std::int64_t field = exponent - 1 + f.bias;
-    if (m > 0.75 || (m == 0.75 && (field & 1) != 0)) ++field;
+    if (m >= 0.75) ++field;
     if (field < 0) return 0;
     return field > 254 ? default_nan(f) : static_cast<std::uint64_t>(field);
   }
