@@ -1,0 +1,185 @@
+#include "runtime/executor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "base/try.h"
+#include "runtime/arena.h"
+#include "runtime/float_mode.h"
+#include "runtime/fork_join.h"
+#include "runtime/layout.h"
+#include "runtime/values.h"
+
+namespace hloom::runtime {
+namespace {
+
+constexpr std::int64_t kCopyPart = 256 << 10;  // below this a thread's wake costs more than its share of a copy
+
+void copy(ThreadPool& pool, std::byte* to, const std::byte* from, std::int64_t size_bytes) {
+  const std::int64_t workers = std::min<std::int64_t>(size_bytes / kCopyPart, pool.num_threads());
+  if (workers > 1) return pool.parallel_copy(to, from, size_bytes, static_cast<int>(workers));
+  if (size_bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(size_bytes));
+}
+
+// One run of a program.
+class Run {
+ public:
+  Run(const Program& program, const Layout& layout, RunState& state, ThreadPool& pool, const RunOptions& options)
+      : program_(program), layout_(layout), state_(state), pool_(pool), options_(options) {}
+
+  void bind(Values parameters, Values results) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) state_.ports[i] = parameters[i].data();
+    for (std::size_t i = 0; i < results.size(); ++i) state_.ports[parameters.size() + i] = results[i].data();
+    for (std::size_t i = 0; i < layout_.table.size(); ++i) {
+      const TableEntry& entry = layout_.table[i];
+      if (entry.base == TableEntry::Base::Port) state_.pointers[i] = port(entry) + entry.offset;
+    }
+    for (const Alias& alias : program_.aliases) {
+      const std::span<std::byte> from = parameters[static_cast<std::size_t>(alias.parameter)];
+      const std::span<std::byte> to = results[static_cast<std::size_t>(alias.result)];
+      if (from.data() != to.data()) copy(pool_, to.data(), from.data(), static_cast<std::int64_t>(to.size()));
+    }
+  }
+
+  void run() {
+    std::optional<ForkJoinScope> scope;
+    if (layout_.forks) scope.emplace(pool_, state_.forked_scratch(layout_));
+    return options_.observer == nullptr ? walk<false>() : walk<true>();
+  }
+
+ private:
+  using Kind = Operation::Kind;
+
+  std::byte* port(const TableEntry& entry) const { return state_.ports[static_cast<std::size_t>(entry.number)]; }
+
+  void* const* pointers(const Operation& operation) const { return state_.pointers.data() + operation.pointer; }
+
+  std::byte first_byte(const Operation& operation) const {
+    return *static_cast<const std::byte*>(*pointers(operation));
+  }
+
+  std::int64_t& iteration(const Operation& operation) const {
+    return state_.iterations[static_cast<std::size_t>(operation.loop)];
+  }
+
+  // The branch, from 0. One that is not there is the last.
+  std::int64_t branch(const Operation& operation) const {
+    if (operation.kind == Kind::SwitchPred) return first_byte(operation) == std::byte{0} ? 1 : 0;
+    std::int32_t index;
+    std::memcpy(&index, *pointers(operation), sizeof(index));
+    return index < 0 || index >= operation.count ? operation.count - 1 : index;
+  }
+
+  void work(const Operation& operation) {
+    const Scratch scratch = state_.call_scratch(layout_, operation.scratch_stride);
+    if (operation.kind == Kind::Parallel)
+      return pool_.parallel_for_blocks(operation.function, pointers(operation), operation.count,
+                                       std::min(operation.workers, pool_.num_threads()), scratch);
+    operation.function(pointers(operation), 0, operation.count, scratch.base);
+  }
+
+  template <bool kObserved>
+  void walk() {
+    const auto end = static_cast<std::uint32_t>(layout_.operations.size());
+    for (std::uint32_t at = 0; at < end;) {
+      const Operation& operation = layout_.operations[at++];
+      switch (operation.kind) {
+        case Kind::Inline:
+        case Kind::Forking:
+        case Kind::Parallel:
+          work(operation);
+          if constexpr (kObserved) observe(operation);
+          break;
+        case Kind::Copy:
+          copy(pool_, static_cast<std::byte*>(pointers(operation)[1]),
+               static_cast<const std::byte*>(pointers(operation)[0]), operation.count);
+          if constexpr (kObserved) observe(operation);
+          break;
+        case Kind::EnterLoop: iteration(operation) = 0; break;
+        case Kind::LeaveUnless:
+          if (first_byte(operation) == std::byte{0}) at = operation.target;
+          break;
+        case Kind::Repeat:
+          ++iteration(operation);
+          at = operation.target;
+          break;
+        case Kind::RepeatUntil:
+          if (++iteration(operation) < operation.count) at = operation.target;
+          break;
+        case Kind::SwitchPred:
+        case Kind::SwitchIndex:
+          at = layout_.targets[operation.target + static_cast<std::size_t>(branch(operation))];
+          break;
+        case Kind::Goto: at = operation.target; break;
+      }
+    }
+  }
+
+  std::byte* place(const Slice& slice) const {
+    const TableEntry& entry = layout_.allocations[static_cast<std::size_t>(slice.allocation)];
+    switch (entry.base) {
+      case TableEntry::Base::Arena: return state_.arena.data() + entry.offset + slice.offset;
+      case TableEntry::Base::Port: return port(entry) + slice.offset;
+      case TableEntry::Base::Constant: break;
+    }
+    const base::AlignedBytes& constant = program_.constants[static_cast<std::size_t>(entry.number)];
+    return const_cast<std::byte*>(constant.data()) + slice.offset;
+  }
+
+  void observe(const Operation& operation) const {
+    StepEvent event;
+    event.step = operation.step;
+    event.of = layout_.steps[static_cast<std::size_t>(operation.step)];
+    event.iteration = operation.loop < 0 ? 0 : iteration(operation);
+    event.at = [this](const Slice& slice) { return place(slice); };
+    (*options_.observer)(event);
+  }
+
+  const Program& program_;
+  const Layout& layout_;
+  RunState& state_;
+  ThreadPool& pool_;
+  const RunOptions& options_;
+};
+
+}  // namespace
+
+struct Executor::Impl {
+  explicit Impl(Program p) : program(std::move(p)) {}
+  const Program program;
+  Layout layout;
+  ProgramArena arena{program, layout};
+};
+
+Expected<std::unique_ptr<Executor>> Executor::create(Program program) {
+  auto impl = std::make_unique<Impl>(std::move(program));
+  impl->layout = TRY(lay_out(impl->program));
+  return std::unique_ptr<Executor>(new Executor(std::move(impl)));
+}
+
+Expected<> Executor::execute(Values parameters, Values results, ThreadPool& pool, const RunOptions& options) const {
+  const DefaultFloatMode mode;
+  std::unique_ptr<RunState> state = TRY(impl_->arena.acquire(pool.num_threads()));
+  Expected<> checked = check_values(impl_->program, parameters, results, state->ranges);
+  if (checked) {
+    Run run(impl_->program, impl_->layout, *state, pool, options);
+    run.bind(parameters, results);
+    run.run();
+  }
+  impl_->arena.release(std::move(state));
+  return checked;
+}
+
+const Program& Executor::program() const { return impl_->program; }
+std::int64_t Executor::arena_bytes() const { return impl_->layout.arena_bytes; }
+std::int64_t Executor::scratch_bytes(int num_threads) const { return impl_->layout.scratch_bytes(num_threads); }
+void Executor::trim() const { impl_->arena.trim(); }
+std::int64_t Executor::num_kept() const { return impl_->arena.num_kept(); }
+
+Executor::Executor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Executor::~Executor() = default;
+
+}  // namespace hloom::runtime

@@ -1,0 +1,62 @@
+// Runs programs.
+//
+//   std::unique_ptr<Executor> executor = TRY(Executor::create(std::move(program)));
+//   TRY(executor->execute(parameters, results));
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "hloom/error.h"
+#include "runtime/program.h"
+#include "runtime/threads.h"
+
+namespace hloom::runtime {
+
+/// What an observer learns after a call or a copy, while the run waits for it.
+struct StepEvent {
+  std::int32_t step = 0;         ///< number of the step, in the order of to_string(program)
+  const Step* of = nullptr;
+  std::int64_t iteration = 0;    ///< of the innermost loop around it; 0 outside loops
+  std::function<std::byte*(const Slice&)> at;  ///< where a slice is in this run
+};
+
+struct RunOptions {
+  /// Null in normal runs, which then pay nothing for it.
+  const std::function<void(const StepEvent&)>* observer = nullptr;
+};
+
+/// A program that is ready to run. Any number of threads may call execute() at once, on the same or different pools.
+class Executor {
+ public:
+  /// Errors: Internal if the plan is inconsistent, naming the step. Cost: linear.
+  static Expected<std::unique_ptr<Executor>> create(Program);
+  ~Executor();  ///< Needs: no run under way.
+
+  /// Runs the program once; returns when all results are written. `parameters[i]` is read, and overwritten only where
+  /// it is the memory of the result that is aliased with it. `results[i]` may be exactly the memory of that parameter;
+  /// apart from that no result overlaps anything. The floating point mode is the default one during the run.
+  /// Errors: InvalidArgument if a count, size, address or overlap is not as the program says; ResourceExhausted if
+  ///         there is no memory for the arena. Then nothing has run.
+  Expected<> execute(std::span<const std::span<std::byte>> parameters, std::span<const std::span<std::byte>> results,
+                     ThreadPool& pool = process_pool(), const RunOptions& options = {}) const;
+
+  const Program& program() const;
+  /// Bytes of one run's arena, and of its workers' scratch on so many threads.
+  std::int64_t arena_bytes() const;
+  std::int64_t scratch_bytes(int num_threads) const;
+  /// Gives back the memory kept for the next runs.
+  void trim() const;
+  /// Arenas kept for the next runs.
+  std::int64_t num_kept() const;
+
+ private:
+  struct Impl;
+  explicit Executor(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hloom::runtime

@@ -1,0 +1,432 @@
+#include "runtime/executor.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/float_mode.h"
+#include "runtime/fork_join.h"
+
+namespace hloom::runtime {
+namespace {
+
+using Kind = Allocation::Kind;
+using Ints = std::vector<std::int32_t>;
+
+constexpr std::int64_t kBlock = 4;  // elements of a kernel's block
+
+std::span<std::byte> bytes(Ints& v) { return {reinterpret_cast<std::byte*>(v.data()), v.size() * sizeof(v[0])}; }
+
+std::int32_t* ints(void* const* buffers, int i) { return static_cast<std::int32_t*>(buffers[i]); }
+
+// out = a + b
+void add(void* const* buffers, std::int64_t begin, std::int64_t end, void*) {
+  for (std::int64_t i = begin * kBlock; i < end * kBlock; ++i)
+    ints(buffers, 2)[i] = ints(buffers, 0)[i] + ints(buffers, 1)[i];
+}
+
+// x += 1, on one block
+void increment(void* const* buffers, std::int64_t begin, std::int64_t end, void*) {
+  for (std::int64_t i = begin * kBlock; i < end * kBlock; ++i) ++ints(buffers, 0)[i];
+}
+
+// pred = x[0] < limit[0]
+void less(void* const* buffers, std::int64_t, std::int64_t, void*) {
+  *static_cast<std::uint8_t*>(buffers[2]) = *ints(buffers, 0) < *ints(buffers, 1);
+}
+
+// x = x * 10 + k
+template <std::int32_t k>
+void append_digit(void* const* buffers, std::int64_t, std::int64_t, void*) {
+  *ints(buffers, 0) = *ints(buffers, 0) * 10 + k;
+}
+
+Step call(std::string name, base::KernelFunction function, std::vector<Slice> arguments, std::int64_t blocks = 1,
+          std::int32_t workers = 1) {
+  Call result;
+  result.name = std::move(name);
+  result.function = function;
+  result.arguments = std::move(arguments);
+  result.blocks = blocks;
+  result.max_workers = workers;
+  return {std::move(result)};
+}
+
+// A program of one state array of n elements, which is result 0 and aliased with parameter 0; parameter 1 has n
+// elements as well. Memory: 0 the parameter, 1 the result, 2 parameter 1, 3 an arena of 4n + 64 bytes.
+Program state_program(std::int64_t n, Steps steps) {
+  Program program;
+  program.name = "test";
+  program.parameters = {{4 * n, 4}, {4 * n, 4}};
+  program.results = {{4 * n, 4}};
+  program.aliases = {{0, 0}};
+  program.allocations = {{Kind::Parameter, 0, 4 * n}, {Kind::Result, 0, 4 * n}, {Kind::Parameter, 1, 4 * n},
+                         {Kind::Arena, 0, 4 * n + 64}};
+  program.steps = std::move(steps);
+  return program;
+}
+
+std::unique_ptr<Executor> executor(Program program) {
+  Expected<std::unique_ptr<Executor>> made = Executor::create(std::move(program));
+  if (!made) ADD_FAILURE() << made.error().message();
+  return *std::move(made);
+}
+
+Expected<> run(const Executor& executor, std::vector<std::span<std::byte>> parameters,
+               std::vector<std::span<std::byte>> results, ThreadPool& pool, const RunOptions& options = {}) {
+  return executor.execute(parameters, results, pool, options);
+}
+
+// Runs state_program in place; returns the state.
+Ints run_state(const Executor& executor, Ints state, Ints other, ThreadPool& pool) {
+  const Expected<> done = run(executor, {bytes(state), bytes(other)}, {bytes(state)}, pool);
+  EXPECT_TRUE(done) << done.error().message();
+  return state;
+}
+
+constexpr Slice kState{1, 0, 16}, kLimit{2, 0, 16}, kPredicate{3, 32, 1}, kSelector{2, 4, 4};
+
+TEST(Executor, EmptyOneAndTwoSteps) {
+  ThreadPool pool(1);
+  Steps steps;
+  for (int n = 0; n <= 2; ++n) {
+    EXPECT_EQ(run_state(*executor(state_program(4, steps)), {1, 2, 3, 4}, Ints(4), pool),
+              (Ints{1 + n, 2 + n, 3 + n, 4 + n}));
+    steps.push_back(call("increment", increment, {kState}));
+  }
+}
+
+TEST(Executor, ThreadsDoNotChangeResults) {
+  constexpr std::int64_t n = 1000;
+  const Slice a{1, 0, 4 * n}, b{2, 0, 4 * n}, t{3, 64, 4 * n};
+  Ints x(n), y(n), expected(n);
+  for (int i = 0; i < n; ++i) x[static_cast<std::size_t>(i)] = i, y[static_cast<std::size_t>(i)] = 3 * i;
+  for (int i = 0; i < n; ++i) expected[static_cast<std::size_t>(i)] = 8 * i + 3 * i;
+  const auto program = executor(state_program(n, {call("add", add, {a, b, t}, n / kBlock, 4),
+                                                  call("add", add, {t, t, a}, n / kBlock, 3),
+                                                  call("add", add, {a, b, a}, n / kBlock, 100)}));
+  for (int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(run_state(*program, x, y, pool), expected);
+  }
+}
+
+TEST(Executor, ConstantsAndCopies) {
+  ThreadPool pool(2);
+  Program program = state_program(4, {{Copy{{4, 0, 8}, {1, 8, 8}}}, {Copy{{2, 0, 4}, {1, 4, 4}}}, {Copy{kState, kState}}});
+  const Ints constant = {70, 80};
+  program.constants.emplace_back(std::as_bytes(std::span(constant)));
+  program.allocations.push_back({Kind::Constant, 0, 8});
+  EXPECT_EQ(run_state(*executor(std::move(program)), {1, 2, 3, 4}, {9, 8, 7, 6}, pool), (Ints{1, 9, 70, 80}));
+}
+
+TEST(Executor, LargeCopiesAreComplete) {
+  constexpr std::int64_t n = 1 << 20;
+  ThreadPool pool(2);
+  Ints x(n), y(n);
+  std::iota(y.begin(), y.end(), 5);
+  EXPECT_EQ(run_state(*executor(state_program(n, {{Copy{{2, 0, 4 * n}, {1, 0, 4 * n}}}})), x, y, pool), y);
+}
+
+TEST(Executor, WhileRunsUntilThePredicateIsFalse) {
+  ThreadPool pool(2);
+  While loop;
+  loop.condition = {call("less", less, {kState, kLimit, kPredicate})};
+  loop.predicate = kPredicate;
+  loop.body = {call("increment", increment, {kState})};
+  const auto program = executor(state_program(4, {{loop}, call("increment", increment, {kState})}));
+  for (std::int32_t limit : {-5, 0, 1, 2, 100})
+    EXPECT_EQ(run_state(*program, Ints(4), {limit, 0, 0, 0}, pool)[0], std::max(limit, 0) + 1);
+}
+
+TEST(Executor, KnownTripsAndNestedLoops) {
+  ThreadPool pool(1);
+  for (std::int64_t outer : {0, 1, 3})
+    for (std::int64_t inner : {0, 1, 5}) {
+      While in, out;
+      in.body = {call("increment", increment, {kState})};
+      in.trip_count = inner;
+      out.body = {{in}, call("increment", increment, {kState}), {in}};
+      out.trip_count = outer;
+      const auto program = executor(state_program(4, {{out}, {in}}));
+      EXPECT_EQ(run_state(*program, Ints(4), Ints(4), pool)[0], outer * (2 * inner + 1) + inner);
+    }
+}
+
+TEST(Executor, ConditionalOnPredAndIndex) {
+  ThreadPool pool(1);
+  const std::vector<Steps> branches = {{call("1", append_digit<1>, {kState})}, {call("2", append_digit<2>, {kState})}, {}};
+  Conditional index{kSelector, false, branches};
+  Conditional pred{{2, 4, 1}, true, {branches[0], branches[1]}};
+  const Step last = call("9", append_digit<9>, {kState});
+  const auto by_index = executor(state_program(4, {{index}, last}));
+  const auto by_pred = executor(state_program(4, {{pred}, last}));
+  for (const auto& [selector, expected] : std::vector<std::pair<std::int32_t, std::int32_t>>{
+           {0, 19}, {1, 29}, {2, 9}, {3, 9}, {-1, 9}, {INT32_MIN, 9}, {INT32_MAX, 9}})
+    EXPECT_EQ(run_state(*by_index, Ints(4), {0, selector, 0, 0}, pool)[0], expected) << selector;
+  for (const auto& [selector, expected] : std::vector<std::pair<std::int32_t, std::int32_t>>{{0, 29}, {1, 19}, {255, 19}})
+    EXPECT_EQ(run_state(*by_pred, Ints(4), {0, selector, 0, 0}, pool)[0], expected) << selector;
+}
+
+TEST(Executor, BranchesAndLoopsInsideEachOther) {
+  ThreadPool pool(1);
+  While loop;
+  loop.trip_count = 3;
+  loop.body = {{Conditional{kSelector, false, {{call("1", append_digit<1>, {kState})}, {{While{{}, {}, {call("2", append_digit<2>, {kState})}, 2}}}}}}};
+  const auto program = executor(state_program(4, {{loop}}));
+  EXPECT_EQ(run_state(*program, Ints(4), {0, 0, 0, 0}, pool)[0], 111);
+  EXPECT_EQ(run_state(*program, Ints(4), {0, 1, 0, 0}, pool)[0], 222222);
+}
+
+TEST(Executor, UndonatedParametersAreKept) {
+  ThreadPool pool(1);
+  const auto program = executor(state_program(4, {call("increment", increment, {{0, 0, 16}})}));
+  Ints x = {1, 2, 3, 4}, y(4), z(4);
+  ASSERT_TRUE(run(*program, {bytes(x), bytes(y)}, {bytes(z)}, pool));
+  EXPECT_EQ(x, (Ints{1, 2, 3, 4}));
+  EXPECT_EQ(z, (Ints{2, 3, 4, 5}));
+}
+
+TEST(Executor, WrongValuesAreErrorsAndNothingRuns) {
+  ThreadPool pool(1);
+  const auto program = executor(state_program(4, {call("increment", increment, {kState})}));
+  Ints x(12), y(4), z(4);
+  const auto at = [&](std::size_t first, std::size_t count) { return bytes(x).subspan(first, count); };
+  const auto message = [&](std::vector<std::span<std::byte>> parameters, std::vector<std::span<std::byte>> results) {
+    const Expected<> done = run(*program, std::move(parameters), std::move(results), pool);
+    EXPECT_FALSE(done);
+    if (done) return std::string();
+    EXPECT_EQ(done.error().code(), Code::InvalidArgument);
+    return done.error().message();
+  };
+  EXPECT_EQ(message({bytes(y)}, {bytes(z)}), "expects 2 parameters, found 1");
+  EXPECT_EQ(message({bytes(y), bytes(y)}, {}), "expects 1 results, found 0");
+  EXPECT_EQ(message({at(0, 12), bytes(y)}, {bytes(z)}), "parameter 0: has 12 bytes; expected 16");
+  EXPECT_EQ(message({at(1, 16), bytes(y)}, {bytes(z)}), "parameter 0: its address is no multiple of 4");
+  EXPECT_EQ(message({bytes(y), {static_cast<std::byte*>(nullptr), 16}}, {bytes(z)}), "parameter 1: is null");
+  for (std::size_t overlap : {4u, 8u, 12u, 20u, 28u})  // in part, with the parameter it is aliased with
+    EXPECT_EQ(message({at(16, 16), bytes(y)}, {at(overlap, 16)}).find("result 0 overlaps parameter 0"), 0u);
+  EXPECT_EQ(message({bytes(y), at(0, 16)}, {at(0, 16)}).find("result 0 overlaps parameter 1"), 0u);
+  EXPECT_EQ(message({at(0, 16), at(0, 16)}, {at(0, 16)}).find("result 0 overlaps parameter 1"), 0u);
+  EXPECT_EQ(message({at(0, 16), at(4, 16)}, {at(0, 16)}).find("result 0 overlaps parameter 1"), 0u);
+  for (const Ints& untouched : {x, y, z})
+    EXPECT_TRUE(std::all_of(untouched.begin(), untouched.end(), [](int v) { return v == 0; }));
+  EXPECT_TRUE(run(*program, {at(0, 16), at(16, 16)}, {at(32, 16)}, pool));   // neighbours are apart
+  EXPECT_TRUE(run(*program, {at(0, 16), at(4, 16)}, {at(32, 16)}, pool));    // parameters may overlap
+}
+
+TEST(Executor, OverlapsAreFoundAmongMany) {
+  Program program;
+  constexpr std::size_t kPorts = 20;
+  for (std::size_t i = 0; i < kPorts; ++i) {
+    program.parameters.push_back({8, 1});
+    program.results.push_back({8, 1});
+  }
+  const auto many = executor(std::move(program));
+  ThreadPool pool(1);
+  std::vector<std::byte> memory(400);
+  std::vector<std::span<std::byte>> parameters, results;
+  for (std::size_t i = 0; i < kPorts; ++i) {
+    parameters.push_back(std::span(memory).subspan(16 * ((7 * i) % kPorts), 8));
+    results.push_back(std::span(memory).subspan(16 * ((3 * i) % kPorts) + 8, 8));
+  }
+  EXPECT_TRUE(run(*many, parameters, results, pool));
+  for (std::size_t i = 0; i < kPorts; ++i)
+    for (std::size_t j = 0; j < kPorts; ++j) {
+      auto changed = results;
+      changed[i] = std::span(memory).subspan(static_cast<std::size_t>(parameters[j].data() - memory.data()) + 4, 8);
+      EXPECT_FALSE(run(*many, parameters, changed, pool)) << i << " " << j;
+    }
+}
+
+TEST(Executor, EmptyArraysMayBeNull) {
+  Program program;
+  program.parameters = {{0, 4}};
+  program.results = {{0, 4}};
+  ThreadPool pool(1);
+  EXPECT_TRUE(run(*executor(std::move(program)), {{}}, {{}}, pool));
+}
+
+TEST(Executor, InconsistentPlansAreRefused) {
+  const auto message = [](Program program) {
+    Expected<std::unique_ptr<Executor>> made = Executor::create(std::move(program));
+    EXPECT_FALSE(made);
+    return made ? std::string() : made.error().message();
+  };
+  EXPECT_EQ(message(state_program(4, {call("k", increment, {{1, 4, 16}})})),
+            "test, step 1 k: a slice is out of its allocation");
+  EXPECT_EQ(message(state_program(4, {call("k", increment, {{9, 0, 16}})})),
+            "test, step 1 k: a slice names no allocation");
+  EXPECT_EQ(message(state_program(4, {{Copy{kState, {3, 0, 8}}}})), "test, step 1 : a copy between different sizes");
+  EXPECT_EQ(message(state_program(4, {{Copy{{3, 0, 8}, {3, 4, 8}}}})), "test, step 1 : a copy onto a part of itself");
+  EXPECT_EQ(message(state_program(4, {{Copy{{0, 0, 8}, {1, 4, 8}}}})), "test, step 1 : a copy onto a part of itself");
+  EXPECT_FALSE(message(state_program(4, {{While{{}, {3, 0, 4}, {}, {}}}})).empty());
+  EXPECT_FALSE(message(state_program(4, {{Conditional{kSelector, true, {{}, {}}}}})).empty());
+  EXPECT_FALSE(message(state_program(4, {{Conditional{kSelector, false, {}}}})).empty());
+  EXPECT_FALSE(message(state_program(4, {call("k", nullptr, {})})).empty());
+  Program twice = state_program(4, {});
+  twice.aliases.push_back({0, 1});
+  EXPECT_FALSE(message(std::move(twice)).empty());
+}
+
+// 1: from the second run on the arena's pages are there. Counted, as clocks say nothing.
+TEST(Executor, SecondRunFaultsNoPage) {
+  constexpr std::int64_t n = 1 << 18;
+  const Slice a{1, 0, 4 * n}, b{2, 0, 4 * n}, t{3, 64, 4 * n};
+  const auto program = executor(state_program(n, {call("add", add, {a, b, t}, n / kBlock, 2), call("add", add, {t, b, a}, n / kBlock, 2)}));
+  ThreadPool pool(2);
+  Ints x(n), y(n, 1);
+  const std::vector<std::span<std::byte>> parameters = {bytes(x), bytes(y)}, results = {bytes(x)};
+  const auto faults = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+  };
+  for (int warm = 0; warm < 3; ++warm) ASSERT_TRUE(program->execute(parameters, results, pool));
+  const long before = faults();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(program->execute(parameters, results, pool));
+  EXPECT_LE(faults() - before, 2);  // of 2 MiB each run would fault 512 times, or once with huge pages
+  EXPECT_EQ(x[17], 2 * 13);
+  EXPECT_EQ(program->num_kept(), 1);
+  program->trim();
+  EXPECT_EQ(program->num_kept(), 0);
+}
+
+TEST(Executor, ManyRunsAtOnce) {
+  constexpr std::int64_t n = 256;
+  const Slice a{1, 0, 4 * n}, b{2, 0, 4 * n}, t{3, 64, 4 * n};
+  While loop;
+  loop.trip_count = 20;
+  loop.body = {call("add", add, {a, b, t}, n / kBlock, 3), call("add", add, {t, b, a}, n / kBlock, 3)};
+  const auto program = executor(state_program(n, {{loop}}));
+  ThreadPool pool(3);
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 100; ++i)
+    callers.emplace_back([&, i] { EXPECT_EQ(run_state(*program, Ints(n), Ints(n, i), pool), Ints(n, 40 * i)); });
+  for (std::thread& caller : callers) caller.join();
+}
+
+// Kernels use all of their worker's scratch; so do kernels that a region starts.
+constexpr std::int64_t kScratch = 1000;
+
+void use_scratch(void* const* buffers, std::int64_t begin, std::int64_t end, void* scratch) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    std::memset(scratch, static_cast<int>(i % 100), kScratch);
+    for (int j = 0; j < kScratch; ++j) ints(buffers, 0)[i] += static_cast<const char*>(scratch)[j];
+  }
+}
+
+void region(void* const* buffers, std::int64_t, std::int64_t, void* scratch) {
+  std::memset(scratch, 1, 64);
+  fork_join(use_scratch, buffers, 100, kScratch);
+  fork_join(use_scratch, buffers, 100, kScratch);
+  EXPECT_EQ(static_cast<const char*>(scratch)[63], 1);
+}
+
+TEST(Executor, ScratchOfCallsAndOfRegions) {
+  constexpr std::int64_t n = 100;
+  Step direct = call("direct", use_scratch, {{1, 0, 4 * n}}, 100, 4), forking = call("region", region, {{1, 0, 4 * n}});
+  std::get<Call>(direct.of).scratch_bytes = kScratch;
+  Call& fork = std::get<Call>(forking.of);
+  fork.scratch_bytes = 64;
+  fork.forks = true;
+  fork.forked_scratch_bytes = kScratch;
+  const auto program = executor(state_program(n, {direct, forking, direct}));
+  for (int threads : {1, 4, 2}) {
+    ThreadPool pool(threads);
+    const Ints got = run_state(*program, Ints(n), Ints(n), pool);
+    for (int i = 0; i < n; ++i) EXPECT_EQ(got[static_cast<std::size_t>(i)], 4 * kScratch * i);
+  }
+  EXPECT_EQ(program->scratch_bytes(1), 2 * 1024);
+  EXPECT_EQ(program->scratch_bytes(8), 8 * 1024 + 4 * 1024);
+}
+
+TEST(ForkJoin, OutsideARunTheCallerDoesAll) {
+  Ints x(8);
+  void* buffers[] = {x.data()};
+  fork_join(increment, buffers, 2, 0);
+  EXPECT_EQ(x, Ints(8, 1));
+}
+
+TEST(Executor, ObserversSeeEachStepAndItsMemory) {
+  While loop;
+  loop.trip_count = 2;
+  loop.body = {call("increment", increment, {kState})};
+  const auto program = executor(state_program(4, {{loop}, {Copy{kState, {3, 0, 16}}}}));
+  std::string seen;
+  const std::function<void(const StepEvent&)> observer = [&](const StepEvent& event) {
+    const Slice first = std::holds_alternative<Copy>(event.of->of) ? Slice{3, 0, 4} : kState;
+    std::int32_t value;
+    std::memcpy(&value, event.at(first), sizeof(value));
+    seen += std::to_string(event.step) + "/" + std::to_string(event.iteration) + "=" + std::to_string(value) + " ";
+  };
+  ThreadPool pool(1);
+  Ints x(4), y(4);
+  ASSERT_TRUE(run(*program, {bytes(x), bytes(y)}, {bytes(x)}, pool, {.observer = &observer}));
+  EXPECT_EQ(seen, "1/0=1 1/1=2 2/0=2 ");
+}
+
+TEST(Executor, ProgramsPrint) {
+  While loop;
+  loop.condition = {call("less", less, {kState, kLimit, kPredicate})};
+  loop.predicate = kPredicate;
+  loop.body = {{Conditional{kSelector, false, {{{Copy{kState, {3, 0, 16}}}}, {}}}}};
+  EXPECT_EQ(to_string(state_program(4, {{loop}, call("add", add, {kState, kLimit, kState}, 8, 2)})),
+            R"(program test {
+  memory 0 = parameter 0: 16 bytes
+  memory 1 = result 0: 16 bytes
+  memory 2 = parameter 1: 16 bytes
+  memory 3 = arena: 80 bytes
+  alias result 0 with parameter 0
+  0: while 3[32:33]
+  condition {
+    1: call less(1[0:16], 2[0:16], 3[32:33]) blocks 1 workers 1
+  }
+  body {
+    2: switch 2[4:8]
+    branch 0 {
+      3: copy 1[0:16] to 3[0:16]
+    }
+    branch 1 {
+    }
+  }
+  4: call add(1[0:16], 2[0:16], 1[0:16]) blocks 8 workers 2
+}
+)");
+}
+
+#if defined(__SSE2__)
+void store_mode(void* const* buffers, std::int64_t, std::int64_t, void*) {
+  *ints(buffers, 0) = static_cast<std::int32_t>(_mm_getcsr());
+}
+
+TEST(Executor, RunsInTheDefaultFloatModeAndRestoresTheCallers) {
+  const auto program = executor(state_program(4, {call("mode", store_mode, {kState})}));
+  ThreadPool pool(1);
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(0x1f80 | 0x8040);
+  const Ints got = run_state(*program, Ints(4), Ints(4), pool);
+  EXPECT_EQ(_mm_getcsr(), 0x1f80u | 0x8040u);
+  _mm_setcsr(before);
+  EXPECT_EQ(got[0], 0x1f80);
+}
+#endif
+
+TEST(Executor, NoMemoryForTheArenaIsAnError) {
+  Program program = state_program(4, {});
+  program.allocations.push_back({Kind::Arena, 0, std::int64_t{1} << 55});
+  ThreadPool pool(1);
+  Ints x(4), y(4);
+  const Expected<> done = run(*executor(std::move(program)), {bytes(x), bytes(y)}, {bytes(x)}, pool);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), Code::ResourceExhausted);
+  EXPECT_NE(done.error().message().find("test: arena: "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hloom::runtime

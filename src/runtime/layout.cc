@@ -1,0 +1,240 @@
+#include "runtime/layout.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "base/fail.h"
+#include "base/try.h"
+
+namespace hloom::runtime {
+namespace {
+
+constexpr std::int64_t kLine = 128;  // two lines: processors fetch pairs
+
+std::int64_t round_up(std::int64_t value, std::int64_t alignment) { return (value + alignment - 1) & -alignment; }
+
+class Builder {
+ public:
+  explicit Builder(const Program& program) : program_(program) {}
+
+  Expected<Layout> build() {
+    TRY(place_allocations());
+    TRY(check_aliases());
+    TRY(add_steps(program_.steps));
+    return std::move(layout_);
+  }
+
+ private:
+  using Kind = Operation::Kind;
+
+  Error wrong(std::string_view what) const {
+    return fail(Code::Internal, program_.name, ", step ", layout_.steps.size(), " ", step_name_, ": ", what);
+  }
+
+  Expected<> place_allocations() {
+    for (const Allocation& allocation : program_.allocations) {
+      TableEntry entry;
+      entry.number = allocation.number;
+      std::int64_t size = allocation.size_bytes;
+      switch (allocation.kind) {
+        case Allocation::Kind::Arena:
+          entry.offset = layout_.arena_bytes;
+          layout_.arena_bytes = round_up(layout_.arena_bytes + size, base::AlignedBytes::kAlignment);
+          break;
+        case Allocation::Kind::Constant:
+          entry.base = TableEntry::Base::Constant;
+          size = size_at(program_.constants, allocation.number, [](const auto& c) { return c.size_bytes(); });
+          break;
+        case Allocation::Kind::Parameter:
+          entry.base = TableEntry::Base::Port;
+          entry.number = port_of_parameter(allocation.number);
+          size = size_at(program_.parameters, allocation.number, [](const Port& p) { return p.size_bytes; });
+          break;
+        case Allocation::Kind::Result:
+          entry.base = TableEntry::Base::Port;
+          entry.number = port_of_result(allocation.number);
+          size = size_at(program_.results, allocation.number, [](const Port& p) { return p.size_bytes; });
+          break;
+      }
+      if (allocation.size_bytes < 0 || size != allocation.size_bytes)
+        return wrong("an allocation's size is not that of its memory");
+      layout_.allocations.push_back(entry);
+    }
+    return {};
+  }
+
+  // The size of the element of that number, or -1 if there is none.
+  template <typename Vector, typename Size>
+  static std::int64_t size_at(const Vector& vector, std::int32_t number, Size size) {
+    const auto i = static_cast<std::size_t>(number);
+    return number < 0 || i >= vector.size() ? -1 : size(vector[i]);
+  }
+
+  std::int32_t port_of_result(std::int32_t number) const {
+    return static_cast<std::int32_t>(program_.parameters.size()) + number;
+  }
+  std::int32_t port_of_parameter(std::int32_t number) const {
+    for (const Alias& alias : program_.aliases)
+      if (alias.parameter == number) return port_of_result(alias.result);
+    return number;
+  }
+
+  Expected<> check_aliases() const {
+    std::vector<bool> parameters(program_.parameters.size()), results(program_.results.size());
+    for (const Alias& alias : program_.aliases) {
+      const auto p = static_cast<std::size_t>(alias.parameter), r = static_cast<std::size_t>(alias.result);
+      if (p >= parameters.size() || r >= results.size() || parameters[p] || results[r])
+        return wrong("an alias names what is not there, or is aliased twice");
+      if (program_.parameters[p].size_bytes != program_.results[r].size_bytes)
+        return wrong("an alias joins different sizes");
+      parameters[p] = results[r] = true;
+    }
+    return {};
+  }
+
+  Expected<> check(const Slice& slice) const {
+    const auto i = static_cast<std::size_t>(slice.allocation);
+    if (slice.allocation < 0 || i >= program_.allocations.size()) return wrong("a slice names no allocation");
+    if (slice.offset < 0 || slice.size_bytes < 0 ||
+        slice.offset > program_.allocations[i].size_bytes - slice.size_bytes)
+      return wrong("a slice is out of its allocation");
+    return {};
+  }
+
+  Expected<std::uint32_t> add_pointers(std::span<const Slice> slices) {
+    const auto first = static_cast<std::uint32_t>(layout_.table.size());
+    for (const Slice& slice : slices) {
+      TRY(check(slice));
+      TableEntry entry = layout_.allocations[static_cast<std::size_t>(slice.allocation)];
+      entry.offset += slice.offset;
+      layout_.table.push_back(entry);
+    }
+    return first;
+  }
+
+  std::uint32_t here() const { return static_cast<std::uint32_t>(layout_.operations.size()); }
+
+  Operation& add(Kind kind) {
+    Operation operation{.kind = kind};
+    operation.step = static_cast<std::int32_t>(layout_.steps.size()) - 1;
+    operation.loop = loop_;
+    layout_.operations.push_back(operation);
+    return layout_.operations.back();
+  }
+
+  Expected<> add_steps(const Steps& steps) {
+    for (const Step& step : steps) {
+      step_name_.clear();
+      if (const Call* call = std::get_if<Call>(&step.of)) step_name_ = call->name;
+      layout_.steps.push_back(&step);
+      TRY(std::visit([&](const auto& of) { return add_step(of); }, step.of));
+    }
+    return {};
+  }
+
+  Expected<> add_step(const Call& call) {
+    if (call.function == nullptr || call.blocks < 0 || call.scratch_bytes < 0 || call.forked_scratch_bytes < 0)
+      return wrong("a call without a function, or with a negative count");
+    if (call.forks && call.max_workers > 1) return wrong("a region runs on one thread");
+    const std::uint32_t pointer = TRY(add_pointers(call.arguments));
+    const std::int64_t workers = std::clamp<std::int64_t>(call.blocks, 1, std::max(call.max_workers, 1));
+    Operation& operation = add(call.forks ? Kind::Forking : workers > 1 ? Kind::Parallel : Kind::Inline);
+    operation.pointer = pointer;
+    operation.function = call.function;
+    operation.count = call.blocks;
+    operation.workers = static_cast<std::int32_t>(workers);
+    operation.scratch_stride = round_up(call.scratch_bytes, kLine);
+    layout_.forked_stride = std::max(layout_.forked_stride, round_up(call.forked_scratch_bytes, kLine));
+    layout_.forks |= call.forks;
+    return {};
+  }
+
+  Expected<> add_step(const Copy& copy) {
+    if (copy.from.size_bytes != copy.to.size_bytes) return wrong("a copy between different sizes");
+    const Slice slices[] = {copy.from, copy.to};
+    const std::uint32_t pointer = TRY(add_pointers(slices));
+    const TableEntry &from = layout_.table[pointer], &to = layout_.table[pointer + 1];
+    const bool same_memory = from.base == to.base && (from.base == TableEntry::Base::Arena || from.number == to.number);
+    const std::int64_t size = copy.from.size_bytes;
+    if (same_memory && from.offset == to.offset) return {};
+    if (same_memory && from.offset < to.offset + size && to.offset < from.offset + size)
+      return wrong("a copy onto a part of itself");
+    Operation& operation = add(Kind::Copy);
+    operation.pointer = pointer;
+    operation.count = size;
+    return {};
+  }
+
+  Expected<> add_step(const While& loop) {
+    const std::int32_t outer = loop_;
+    loop_ = layout_.num_loops++;
+    add(Kind::EnterLoop);
+    const std::uint32_t begin = here();
+    std::uint32_t leave = 0;
+    if (!loop.trip_count) {
+      TRY(add_steps(loop.condition));
+      leave = TRY(add_leave(loop.predicate));
+    } else if (*loop.trip_count < 0 || !loop.condition.empty()) {
+      return wrong("a loop of known trips with a condition, or of less than none");
+    } else if (*loop.trip_count == 0) {
+      leave = here();
+      add(Kind::Goto);
+    }
+    TRY(add_steps(loop.body));
+    Operation& repeat = add(loop.trip_count ? Kind::RepeatUntil : Kind::Repeat);
+    repeat.target = begin;
+    repeat.count = loop.trip_count.value_or(0);
+    if (leave != 0) layout_.operations[leave].target = here();
+    loop_ = outer;
+    return {};
+  }
+
+  Expected<std::uint32_t> add_leave(const Slice& predicate) {
+    if (predicate.size_bytes != 1) return wrong("a predicate is one byte");
+    const std::uint32_t pointer = TRY(add_pointers({&predicate, 1}));
+    const std::uint32_t at = here();
+    add(Kind::LeaveUnless).pointer = pointer;
+    return at;
+  }
+
+  Expected<> add_step(const Conditional& conditional) {
+    const std::size_t branches = conditional.branches.size();
+    if (branches == 0 || (conditional.selector_is_pred && branches != 2)) return wrong("a conditional's branches");
+    if (conditional.selector.size_bytes != (conditional.selector_is_pred ? 1 : 4)) return wrong("a selector's size");
+    const auto first = static_cast<std::uint32_t>(layout_.targets.size());
+    layout_.targets.resize(first + branches);
+    const std::uint32_t pointer = TRY(add_pointers({&conditional.selector, 1}));
+    Operation& choose = add(conditional.selector_is_pred ? Kind::SwitchPred : Kind::SwitchIndex);
+    choose.pointer = pointer;
+    choose.target = first;
+    choose.count = static_cast<std::int64_t>(branches);
+    std::vector<std::uint32_t> ends;
+    for (std::size_t i = 0; i < branches; ++i) {
+      layout_.targets[first + i] = here();
+      TRY(add_steps(conditional.branches[i]));
+      ends.push_back(here());
+      add(Kind::Goto);
+    }
+    for (std::uint32_t end : ends) layout_.operations[end].target = here();
+    return {};
+  }
+
+  const Program& program_;
+  Layout layout_;
+  std::string step_name_;
+  std::int32_t loop_ = -1;
+};
+
+}  // namespace
+
+std::int64_t Layout::scratch_bytes(std::int32_t num_threads) const {
+  std::int64_t most = 0;
+  for (const Operation& operation : operations)
+    most = std::max(most, operation.scratch_stride * std::min(operation.workers, num_threads));
+  return most + forked_stride * num_threads;
+}
+
+Expected<Layout> lay_out(const Program& program) { return Builder(program).build(); }
+
+}  // namespace hloom::runtime

@@ -1,0 +1,66 @@
+// A program made flat: what the executor walks. Internal to runtime/.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hloom/error.h"
+#include "runtime/program.h"
+
+namespace hloom::runtime {
+
+/// One operation. Steps with others inside become jumps, so that a run needs no stack.
+struct Operation {
+  enum class Kind : std::uint8_t {
+    Inline,       ///< function(pointers, 0, count, scratch)
+    Parallel,     ///< the same by `workers`
+    Forking,      ///< Inline, within a ForkJoinScope
+    Copy,         ///< count bytes from the first pointer to the second
+    EnterLoop,    ///< iteration 0
+    LeaveUnless,  ///< to `target` if the byte at the pointer is 0
+    Repeat,       ///< next iteration, to `target`
+    RepeatUntil,  ///< next iteration; to `target` unless there were `count`
+    SwitchPred,   ///< to targets[target + (byte is 0)]
+    SwitchIndex,  ///< to targets[target + s32], of `count`
+    Goto,         ///< to `target`
+  };
+  Kind kind;
+  std::int32_t workers = 1;
+  std::int32_t step = 0;          ///< number of the step, in the order of the program's text
+  std::int32_t loop = -1;         ///< innermost loop, which counts iterations; -1 outside
+  std::uint32_t pointer = 0;      ///< first of its pointers in the table
+  std::uint32_t target = 0;
+  std::int64_t count = 0;
+  base::KernelFunction function = nullptr;
+  std::int64_t scratch_stride = 0;  ///< 0: no scratch
+};
+
+/// Where a pointer of the table points: into the arena, a constant, or the memory of a port.
+struct TableEntry {
+  enum class Base : std::uint8_t { Arena, Constant, Port };
+  Base base = Base::Arena;
+  std::int32_t number = 0;  ///< of the constant, or of the port: parameters first, then results
+  std::int64_t offset = 0;
+};
+
+struct Layout {
+  std::vector<Operation> operations;
+  std::vector<std::uint32_t> targets;  ///< of switches
+  std::vector<TableEntry> table;
+  std::vector<const Step*> steps;      ///< by number; in the program
+  std::vector<TableEntry> allocations; ///< where each starts
+  std::int32_t num_loops = 0;
+  std::int64_t arena_bytes = 0;
+  std::int64_t forked_stride = 0;      ///< scratch of a worker in fork_join()
+  bool forks = false;
+
+  /// Bytes of scratch for a run on so many threads.
+  std::int64_t scratch_bytes(std::int32_t num_threads) const;
+};
+
+/// Checks the program and lays it out. `program` must stay where it is.
+/// Errors: Internal, naming the step, if a slice is out of its allocation, or a copy's sizes differ or its slices
+/// overlap in part, or a number is out of range.
+Expected<Layout> lay_out(const Program&);
+
+}  // namespace hloom::runtime

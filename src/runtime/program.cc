@@ -1,0 +1,102 @@
+#include "runtime/program.h"
+
+#include <sstream>
+#include <string_view>
+
+namespace hloom::runtime {
+namespace {
+
+std::string_view name(Allocation::Kind kind) {
+  switch (kind) {
+    case Allocation::Kind::Arena: return "arena";
+    case Allocation::Kind::Parameter: return "parameter";
+    case Allocation::Kind::Result: return "result";
+    case Allocation::Kind::Constant: return "constant";
+  }
+  return "?";
+}
+
+class Printer {
+ public:
+  explicit Printer(const Program& program) : program_(program) {}
+
+  std::string print() {
+    out_ << "program " << program_.name << " {\n";
+    for (std::size_t i = 0; i < program_.allocations.size(); ++i)
+      out_ << "  memory " << i << " = " << of(program_.allocations[i]) << ": "
+           << program_.allocations[i].size_bytes << " bytes\n";
+    for (const Alias& alias : program_.aliases)
+      out_ << "  alias result " << alias.result << " with parameter " << alias.parameter << "\n";
+    print(program_.steps);
+    out_ << "}\n";
+    return std::move(out_).str();
+  }
+
+ private:
+  static std::string of(const Allocation& allocation) {
+    std::string text(name(allocation.kind));
+    if (allocation.kind != Allocation::Kind::Arena) text += " " + std::to_string(allocation.number);
+    return text;
+  }
+
+  // memory 2, bytes 64 to 128: "2[64:128]"
+  static std::string text(const Slice& slice) {
+    return std::to_string(slice.allocation) + "[" + std::to_string(slice.offset) + ":" +
+           std::to_string(slice.offset + slice.size_bytes) + "]";
+  }
+
+  std::ostream& line() { return out_ << std::string(static_cast<std::size_t>(2 * depth_), ' '); }
+
+  void print(const Steps& steps) {
+    for (const Step& step : steps) {
+      line() << number_++ << ": ";
+      std::visit([&](const auto& of) { print(of); }, step.of);
+    }
+  }
+
+  void block(std::string_view title, const Steps& steps) {
+    line() << title << " {\n";
+    ++depth_;
+    print(steps);
+    --depth_;
+    line() << "}\n";
+  }
+
+  void print(const Call& call) {
+    out_ << "call " << call.name << "(";
+    for (std::size_t i = 0; i < call.arguments.size(); ++i) out_ << (i > 0 ? ", " : "") << text(call.arguments[i]);
+    out_ << ") blocks " << call.blocks << " workers " << call.max_workers;
+    if (call.scratch_bytes > 0) out_ << " scratch " << call.scratch_bytes;
+    if (call.forks) out_ << " forks, scratch " << call.forked_scratch_bytes;
+    out_ << "\n";
+  }
+
+  void print(const Copy& copy) { out_ << "copy " << text(copy.from) << " to " << text(copy.to) << "\n"; }
+
+  void print(const While& loop) {
+    if (loop.trip_count) {
+      out_ << "repeat " << *loop.trip_count << "\n";
+    } else {
+      out_ << "while " << text(loop.predicate) << "\n";
+      block("condition", loop.condition);
+    }
+    block("body", loop.body);
+  }
+
+  void print(const Conditional& conditional) {
+    out_ << (conditional.selector_is_pred ? "if " : "switch ") << text(conditional.selector) << "\n";
+    for (std::size_t i = 0; i < conditional.branches.size(); ++i)
+      block("branch " + std::to_string(i), conditional.branches[i]);
+  }
+
+  const Program& program_;
+  std::ostringstream out_;
+  int number_ = 0;
+  int depth_ = 1;
+};
+
+}  // namespace
+
+std::string to_string(const Program& program) { return Printer(program).print(); }
+
+}  // namespace hloom::runtime

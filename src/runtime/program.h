@@ -1,0 +1,106 @@
+// What the runtime runs: steps over slices of allocations. All sizes and places are known; nothing is decided in a run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/aligned_bytes.h"
+#include "base/kernel_abi.h"
+
+namespace hloom::runtime {
+
+/// Memory that slices lie in.
+struct Allocation {
+  enum class Kind : std::uint8_t {
+    Arena,      ///< the run's own; `number` is not used
+    Parameter,  ///< leaf `number` of the parameters: read only, unless a result is aliased with it
+    Result,     ///< leaf `number` of the results
+    Constant,   ///< Program::constants[number], read only
+  };
+  Kind kind = Kind::Arena;
+  std::int32_t number = 0;
+  std::int64_t size_bytes = 0;
+};
+
+/// Bytes [offset, offset + size) of Program::allocations[allocation].
+struct Slice {
+  std::int32_t allocation = 0;
+  std::int64_t offset = 0;
+  std::int64_t size_bytes = 0;
+  bool operator==(const Slice&) const = default;
+};
+
+struct Step;
+using Steps = std::vector<Step>;
+
+/// Runs a kernel or routine for all blocks of its grid.
+struct Call {
+  std::string name;
+  base::KernelFunction function = nullptr;
+  std::vector<Slice> arguments;            ///< operands, then results
+  std::int64_t blocks = 1;
+  std::int32_t max_workers = 1;            ///< 1: on the calling thread
+  std::int64_t scratch_bytes = 0;          ///< for each worker
+  bool forks = false;                      ///< a region that calls fork_join() (fork_join.h); then max_workers is 1
+  std::int64_t forked_scratch_bytes = 0;   ///< the most that it asks of fork_join() for each worker
+};
+
+/// Copies bytes. The slices have one size, and are the same or apart.
+struct Copy {
+  Slice from, to;
+};
+
+/// Runs `condition`, then `body` if the byte `predicate` is not 0, and again. With `trip_count`, runs `body` so often;
+/// then `condition` is empty and `predicate` not read.
+struct While {
+  Steps condition;
+  Slice predicate;
+  Steps body;
+  std::optional<std::int64_t> trip_count;
+};
+
+/// Runs one of the branches. Pred: 0 is branch 1, else branch 0. S32: the branch of that number, the last one if there
+/// is none.
+struct Conditional {
+  Slice selector;
+  bool selector_is_pred = true;
+  std::vector<Steps> branches;
+};
+
+struct Step {
+  std::variant<Call, Copy, While, Conditional> of;
+};
+
+/// A parameter or result leaf: what run-time values must look like.
+struct Port {
+  std::int64_t size_bytes = 0;
+  std::int64_t alignment = 1;  ///< the element's: addresses are multiples of it
+};
+
+/// The result's memory may be that of the parameter, which is then overwritten. The plan has the parameter's value in
+/// the result's memory from the start: slices of either are the same.
+struct Alias {
+  std::int32_t result = 0;
+  std::int32_t parameter = 0;
+};
+
+struct Program {
+  std::string name;
+  std::vector<Port> parameters;
+  std::vector<Port> results;
+  std::vector<Alias> aliases;
+  std::vector<Allocation> allocations;
+  std::vector<base::AlignedBytes> constants;
+  Steps steps;
+  std::shared_ptr<const void> code;  ///< keeps the functions of calls in memory
+};
+
+/// The program as text, a step a line, numbered as observers count them.
+std::string to_string(const Program&);
+
+}  // namespace hloom::runtime

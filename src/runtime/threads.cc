@@ -1,0 +1,223 @@
+#include "runtime/threads.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "base/check.h"
+#include "runtime/cpus.h"
+#include "runtime/float_mode.h"
+
+// Each worker has two words of its own. The caller writes a new number to `command`, the worker does its part and
+// writes the same number to `done`. Numbers are even; who falls asleep waiting for a word sets its lowest bit first, so
+// that the writer, who swaps the number in, learns in the same step that it must wake a sleeper.
+
+namespace hloom::runtime {
+
+namespace {
+
+using Word = std::atomic<std::uint32_t>;
+constexpr std::uint32_t kAsleep = 1;
+
+void pause_processor() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void futex(Word& word, int operation, std::uint32_t value) {
+  static_assert(sizeof(Word) == sizeof(std::uint32_t));
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, nullptr, nullptr, 0);
+}
+
+// Looks at the word for a while; true if it changed.
+bool spin_until_changed(const Word& word, std::uint32_t seen, std::int64_t spin_ns) {
+  if (word.load(std::memory_order_acquire) != seen) return true;
+  if (spin_ns == 0) return false;
+  const std::int64_t until = now_ns() + spin_ns;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (word.load(std::memory_order_acquire) != seen) return true;
+      pause_processor();
+    }
+  } while (now_ns() < until);
+  return false;
+}
+
+// Returns when the word is not `seen`, with what it is.
+std::uint32_t wait_until_changed(Word& word, std::uint32_t seen, std::int64_t spin_ns) {
+  if (spin_until_changed(word, seen, spin_ns)) return word.load(std::memory_order_acquire);
+  std::uint32_t found = seen;
+  if (!word.compare_exchange_strong(found, seen | kAsleep, std::memory_order_acq_rel)) return found;
+  do {
+    futex(word, FUTEX_WAIT_PRIVATE, seen | kAsleep);
+    found = word.load(std::memory_order_acquire);
+  } while (found == (seen | kAsleep));
+  return found;
+}
+
+void tell(Word& word, std::uint32_t number) {
+  if ((word.exchange(number, std::memory_order_acq_rel) & kAsleep) != 0) futex(word, FUTEX_WAKE_PRIVATE, 1);
+}
+
+}  // namespace
+
+struct ThreadPool::Slot {
+  alignas(128) Word command = 0;
+  alignas(128) Word done = 0;
+  std::uint32_t last = 0;  ///< the caller's: number of the last part done
+};
+
+// The pools of the process, so that a forked child can empty them.
+class ForkHandler {
+ public:
+  static void add(ThreadPool* pool) {
+    static const int registered = pthread_atfork(lock, unlock, reset);
+    HLOOM_CHECK(registered == 0);
+    const std::lock_guard<std::mutex> guard(state().mutex);
+    state().pools.push_back(pool);
+  }
+  static void remove(ThreadPool* pool) {
+    const std::lock_guard<std::mutex> guard(state().mutex);
+    std::erase(state().pools, pool);
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::vector<ThreadPool*> pools;
+  };
+  static State& state() {
+    static State& state = *new State;  // outlives all pools and the last fork
+    return state;
+  }
+  static void lock() { state().mutex.lock(); }
+  static void unlock() { state().mutex.unlock(); }
+  static void reset() {
+    for (ThreadPool* pool : state().pools) pool->forget_threads();
+    unlock();
+  }
+};
+
+ThreadPool::ThreadPool(int num_threads)
+    : num_threads_(std::max(num_threads, 1)),
+      spin_ns_(num_threads_ <= available_cpus() ? 30'000 : 0),
+      slots_(new Slot[static_cast<std::size_t>(num_threads_)]) {
+  threads_.reserve(static_cast<std::size_t>(num_threads_));
+  ForkHandler::add(this);
+}
+
+ThreadPool::~ThreadPool() {
+  HLOOM_CHECK(!busy_.exchange(true, std::memory_order_acquire));
+  ForkHandler::remove(this);
+  stop_ = true;
+  command_ += 2;
+  for (std::size_t i = 0; i < threads_.size(); ++i) tell(slots_[i + 1].command, command_);
+  for (base::Thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::forget_threads() {
+  for (base::Thread& thread : threads_) thread.forget();
+  threads_.clear();
+  slots_.reset(new Slot[static_cast<std::size_t>(num_threads_)]);
+  command_ = 0;
+  busy_.store(false, std::memory_order_relaxed);
+}
+
+// Starts what is missing of `count` workers; the system may give fewer. Returns how many there are.
+int ThreadPool::start_workers(int count) {
+  while (static_cast<int>(threads_.size()) < count) {
+    const int worker = static_cast<int>(threads_.size()) + 1;
+    std::optional<base::Thread> thread = base::Thread::start("hloom-worker", [this, worker] { work(worker); });
+    if (!thread) break;
+    threads_.push_back(*std::move(thread));
+  }
+  return std::min(static_cast<int>(threads_.size()), count);
+}
+
+void ThreadPool::work(int worker) {
+  const DefaultFloatMode mode;
+  Slot& slot = slots_[static_cast<std::size_t>(worker)];
+  for (std::uint32_t command = 0;;) {
+    command = wait_until_changed(slot.command, command, spin_ns_);
+    if (stop_) return;
+    body_(context_, worker, workers_);
+    tell(slot.done, command);
+  }
+}
+
+void ThreadPool::run(int workers, Body body, void* context) {
+  workers = std::clamp(workers, 1, num_threads_);
+  if (workers == 1 || busy_.exchange(true, std::memory_order_acquire)) {
+    for (int w = 0; w < workers; ++w) body(context, w, workers);
+    return;
+  }
+  workers = start_workers(workers - 1) + 1;
+  body_ = body;
+  context_ = context;
+  workers_ = workers;
+  command_ += 2;
+  const auto slots = std::span(slots_.get(), static_cast<std::size_t>(workers)).subspan(1);
+  for (Slot& slot : slots) tell(slot.command, command_);
+  body(context, 0, workers);
+  for (Slot& slot : slots) slot.last = wait_until_changed(slot.done, slot.last, spin_ns_);
+  busy_.store(false, std::memory_order_release);
+}
+
+void ThreadPool::parallel_for_blocks(base::KernelFunction function, void* const* buffers, std::int64_t blocks,
+                                     int workers, const Scratch& scratch) {
+  if (blocks < workers) workers = static_cast<int>(blocks);
+  if (workers <= 1) return function(buffers, 0, blocks, scratch.of(0));
+  struct Work {
+    base::KernelFunction function;
+    void* const* buffers;
+    std::int64_t blocks;
+    Scratch scratch;
+  } work{function, buffers, blocks, scratch};
+  const Body body = [](void* context, int w, int n) {
+    const Work& part = *static_cast<const Work*>(context);
+    part.function(part.buffers, first_block(part.blocks, w, n), first_block(part.blocks, w + 1, n),
+                  part.scratch.of(w));
+  };
+  run(workers, body, &work);
+}
+
+void ThreadPool::parallel_copy(std::byte* to, const std::byte* from, std::int64_t size_bytes, int workers) {
+  constexpr std::int64_t kLine = 64;
+  struct Work {
+    std::byte* to;
+    const std::byte* from;
+    std::int64_t size_bytes;
+  } work{to, from, size_bytes};
+  const Body body = [](void* context, int w, int n) {
+    const Work& all = *static_cast<const Work*>(context);
+    const std::int64_t lines = (all.size_bytes + kLine - 1) / kLine;
+    const std::int64_t begin = first_block(lines, w, n) * kLine;
+    const std::int64_t end = std::min(first_block(lines, w + 1, n) * kLine, all.size_bytes);
+    if (begin < end) std::memcpy(all.to + begin, all.from + begin, static_cast<std::size_t>(end - begin));
+  };
+  run(workers, body, &work);
+}
+
+ThreadPool& process_pool() {
+  // Left to the process's end: threads that still run then must find it.
+  static ThreadPool& pool = *new ThreadPool(available_cpus());
+  return pool;
+}
+
+}  // namespace hloom::runtime

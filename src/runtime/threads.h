@@ -1,0 +1,80 @@
+// Threads that share the blocks of a kernel.
+//
+//   ThreadPool pool(4);                                   // the caller and three more, started when first needed
+//   pool.parallel_for_blocks(kernel, buffers, 1000, 4, scratch);
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/kernel_abi.h"
+#include "base/thread.h"
+
+namespace hloom::runtime {
+
+/// Memory for the workers of one run, worker w's at base + w·stride; null where nothing is needed.
+struct Scratch {
+  std::byte* base = nullptr;
+  std::int64_t stride_bytes = 0;  ///< a multiple of 64
+  std::byte* of(int worker) const { return base == nullptr ? nullptr : base + worker * stride_bytes; }
+};
+
+/// First block of worker `w` of `workers`; its last is before that of worker w + 1. The same counts give the same
+/// parts, so that what a worker wrote is in its cache when it reads that part again.
+inline std::int64_t first_block(std::int64_t blocks, int w, int workers) {
+  return blocks / workers * w + blocks % workers * w / workers;  // the floor of blocks·w / workers, without overflow
+}
+
+/// A fixed number of workers, the calling thread among them. Workers wait for work by spinning for some 30 us, then
+/// asleep. Any number of threads may call at once: who finds the workers taken, or is a worker, does all parts itself.
+/// After fork() the child's pool starts workers of its own.
+class ThreadPool {
+ public:
+  /// `num_threads` counts the caller; at least 1. Starts no thread yet.
+  explicit ThreadPool(int num_threads);
+  /// Waits for the workers' end. Needs: no call under way.
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int num_threads() const { return num_threads_; }
+
+  /// One part of the work: part `worker` of `workers`.
+  using Body = void (*)(void* context, int worker, int workers);
+  /// Calls body(context, w, n) for each w in [0, n), n being at most `workers` and num_threads(); returns when all
+  /// have. Part 0 runs on the caller. Allocates nothing once the threads are started.
+  void run(int workers, Body body, void* context);
+
+  /// Calls function(buffers, from, to, scratch.of(w)) for parts that cover [0, blocks) once, at most `workers` of them.
+  void parallel_for_blocks(base::KernelFunction function, void* const* buffers, std::int64_t blocks, int workers,
+                           const Scratch& scratch);
+
+  /// Copies with up to `workers` threads. Needs: no overlap.
+  void parallel_copy(std::byte* to, const std::byte* from, std::int64_t size_bytes, int workers);
+
+ private:
+  friend class ForkHandler;
+  struct Slot;
+  int start_workers(int count);
+  void work(int worker);
+  void forget_threads();
+
+  const int num_threads_;
+  const std::int64_t spin_ns_;
+  std::unique_ptr<Slot[]> slots_;  ///< [w] is worker w's; [0] unused
+  std::vector<base::Thread> threads_;
+  std::atomic<bool> busy_ = false;  ///< held by whoever uses what follows
+  std::uint32_t command_ = 0;
+  Body body_ = nullptr;
+  void* context_ = nullptr;
+  int workers_ = 0;
+  bool stop_ = false;
+};
+
+/// The pool of available_cpus() threads that everything in the process shares unless told otherwise. It never ends.
+ThreadPool& process_pool();
+
+}  // namespace hloom::runtime

@@ -1,0 +1,197 @@
+#include "runtime/threads.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "runtime/cpus.h"
+#include "runtime/float_mode.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define HLOOM_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HLOOM_TSAN 1
+#endif
+#endif
+
+namespace hloom::runtime {
+namespace {
+
+// buffers[0]: counts of visits to each block.
+void count_blocks(void* const* buffers, std::int64_t begin, std::int64_t end, void*) {
+  auto* counts = static_cast<std::atomic<int>*>(buffers[0]);
+  for (std::int64_t i = begin; i < end; ++i) ++counts[i];
+}
+
+void expect_each_block_once(ThreadPool& pool, std::int64_t blocks, int workers) {
+  std::vector<std::atomic<int>> counts(static_cast<std::size_t>(blocks) + 1);
+  void* buffers[] = {counts.data()};
+  pool.parallel_for_blocks(count_blocks, buffers, blocks, workers, {});
+  for (std::int64_t i = 0; i < blocks; ++i) ASSERT_EQ(counts[static_cast<std::size_t>(i)], 1) << i;
+  ASSERT_EQ(counts.back(), 0);
+}
+
+TEST(ThreadPool, EachBlockOnce) {
+  for (int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    for (std::int64_t blocks : {0, 1, 2, 3, 7, 8, 9, 1000})
+      for (int workers : {0, 1, 2, 5, 100}) expect_each_block_once(pool, blocks, workers);
+  }
+}
+
+TEST(ThreadPool, PartsAreContiguousBalancedAndCoverAll) {
+  for (std::int64_t blocks : {std::int64_t{0}, std::int64_t{1}, std::int64_t{5}, std::int64_t{64}, INT64_MAX - 1})
+    for (int workers : {1, 2, 3, 7, 64}) {
+      EXPECT_EQ(first_block(blocks, 0, workers), 0);
+      EXPECT_EQ(first_block(blocks, workers, workers), blocks);
+      for (int w = 0; w < workers; ++w) {
+        const std::int64_t size = first_block(blocks, w + 1, workers) - first_block(blocks, w, workers);
+        EXPECT_GE(size, blocks / workers);
+        EXPECT_LE(size, blocks / workers + 1);
+      }
+    }
+}
+
+struct Record {
+  std::vector<std::thread::id> threads = std::vector<std::thread::id>(16);
+  std::vector<void*> scratch = std::vector<void*>(16);
+  std::atomic<int> parts = 0;
+};
+
+TEST(ThreadPool, CallerIsWorkerZeroAndWorkersKeepTheirParts) {
+  ThreadPool pool(4);
+  const ThreadPool::Body body = [](void* context, int w, int) {
+    static_cast<Record*>(context)->threads[static_cast<std::size_t>(w)] = std::this_thread::get_id();
+  };
+  Record first, second;
+  pool.run(4, body, &first);
+  pool.run(4, body, &second);
+  EXPECT_EQ(first.threads, second.threads);
+  EXPECT_EQ(first.threads[0], std::this_thread::get_id());
+  EXPECT_NE(first.threads[1], first.threads[2]);
+}
+
+TEST(ThreadPool, EachWorkerHasItsScratch) {
+  ThreadPool pool(3);
+  std::vector<std::byte> memory(3 * 64);
+  Record record;
+  void* buffers[] = {&record};
+  const auto kernel = [](void* const* b, std::int64_t begin, std::int64_t, void* scratch) {
+    static_cast<Record*>(b[0])->scratch[static_cast<std::size_t>(begin)] = scratch;
+  };
+  pool.parallel_for_blocks(kernel, buffers, 3, 3, {memory.data(), 64});
+  for (int w = 0; w < 3; ++w) EXPECT_EQ(record.scratch[static_cast<std::size_t>(w)], memory.data() + 64 * w);
+  pool.parallel_for_blocks(kernel, buffers, 3, 3, {});
+  for (int w = 0; w < 3; ++w) EXPECT_EQ(record.scratch[static_cast<std::size_t>(w)], nullptr);
+}
+
+struct Nested {
+  ThreadPool* pool;
+  std::atomic<int>* counts;
+};
+
+TEST(ThreadPool, NestedLoopsEndForPoolsOfAnySize) {
+  for (int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    std::vector<std::atomic<int>> counts(100);
+    Nested nested{&pool, counts.data()};
+    void* buffers[] = {&nested};
+    const auto outer = [](void* const* b, std::int64_t begin, std::int64_t end, void*) {
+      auto& of = *static_cast<Nested*>(b[0]);
+      for (std::int64_t i = begin; i < end; ++i) {
+        void* inner[] = {of.counts};
+        of.pool->parallel_for_blocks(count_blocks, inner, 100, 4, {});
+      }
+    };
+    for (int round = 0; round < 20; ++round) pool.parallel_for_blocks(outer, buffers, 10, 4, {});
+    for (const auto& count : counts) EXPECT_EQ(count, 200);
+  }
+}
+
+TEST(ThreadPool, ManyCallersAtOnce) {
+  ThreadPool pool(3);
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 16; ++i)
+    callers.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) expect_each_block_once(pool, 40, 3);
+    });
+  for (std::thread& caller : callers) caller.join();
+}
+
+// Alternates between work at once, for spinning workers, and after they have fallen asleep.
+TEST(ThreadPool, WorkersWakeFromSleep) {
+  ThreadPool pool(3);
+  for (int round = 0; round < 30; ++round) {
+    expect_each_block_once(pool, 30, 3);
+    if (round % 3 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+TEST(ThreadPool, PoolsComeAndGo) {
+  for (int i = 0; i < 50; ++i) {
+    ThreadPool unused(4);
+    ThreadPool pool(3);
+    expect_each_block_once(pool, 10, 3);
+  }
+}
+
+TEST(ThreadPool, CopiesAllBytes) {
+  ThreadPool pool(3);
+  for (std::size_t size : {0u, 1u, 63u, 64u, 65u, 1000u, 100001u}) {
+    std::vector<std::byte> from(size), to(size + 1, std::byte{0xee});
+    for (std::size_t i = 0; i < size; ++i) from[i] = static_cast<std::byte>(i * 7 + 1);
+    pool.parallel_copy(to.data(), from.data(), static_cast<std::int64_t>(size), 3);
+    EXPECT_TRUE(std::equal(from.begin(), from.end(), to.begin()));
+    EXPECT_EQ(to[size], std::byte{0xee});
+  }
+}
+
+TEST(ThreadPool, WorksInAForkedChild) {
+#ifdef HLOOM_TSAN
+  GTEST_SKIP() << "the sanitizer forbids threads in a forked child";
+#endif
+  ThreadPool pool(3);
+  expect_each_block_once(pool, 30, 3);
+  const pid_t child = fork();
+  if (child == 0) {
+    expect_each_block_once(pool, 30, 3);
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  expect_each_block_once(pool, 30, 3);
+}
+
+#if defined(__SSE2__)
+constexpr unsigned kFlushAndDown = 0x1f80 | 0x8040 | 0x2000;
+
+TEST(FloatMode, WorkersHaveTheDefaultWhateverTheirCreator) {
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(kFlushAndDown);
+  {
+    ThreadPool pool(2);
+    std::vector<unsigned> modes(2);
+    pool.run(2, [](void* context, int w, int) {
+      (*static_cast<std::vector<unsigned>*>(context))[static_cast<std::size_t>(w)] = _mm_getcsr() & ~0x3fu;
+    }, &modes);
+    EXPECT_EQ(modes[1], 0x1f80u);
+  }
+  {
+    const DefaultFloatMode mode;
+    EXPECT_EQ(_mm_getcsr(), 0x1f80u);
+  }
+  EXPECT_EQ(_mm_getcsr(), kFlushAndDown);
+  _mm_setcsr(before);
+}
+#endif
+
+}  // namespace
+}  // namespace hloom::runtime
