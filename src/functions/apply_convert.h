@@ -1,5 +1,7 @@
-// convert between every two types of elements, compare, and reduce-precision.
+// convert between every two types of elements, its relatives, compare and select.
 #pragma once
+
+#include <cmath>
 
 #include "functions/convert.h"
 #include "functions/element.h"
@@ -86,6 +88,62 @@ Element<B> apply_convert(B& b, DType from, DType to, Element<B> x) {
   if (from == DType::F64) return convert_from(to, part<double>(b, x.real));
   if (is_floating(from)) return convert_from(to, as_float(b, from, x.real));
   return with_integer(from, [&]<class I>() { return convert_from(to, part<I>(b, x.real)); });
+}
+
+/// A float's bits rounded to `exponent_bits` and `mantissa_bits`, held in the format `source` of the same bits: the
+/// mantissa to nearest even; then too large becomes infinite, below the normal range 0. A NaN stays, or becomes +infinity
+/// where no mantissa bits could tell it. Needs: an Ieee format.
+template <class B, class U>
+Value<B, U> reduce_bits(const FloatFormat& source, int exponent_bits, int mantissa_bits, Value<B, U> x) {
+  const auto shifted = [](std::uint64_t n, int by) { return static_cast<U>(n << by); };
+  const U infinity = shifted((1u << source.exponent_bits) - 1, source.mantissa_bits);
+  const Value<B, U> sign = x & shifted(1, source.exponent_bits + source.mantissa_bits);
+  const Value<B, U> magnitude = x ^ sign;
+  Value<B, U> y = magnitude;
+  const int cut = source.mantissa_bits - mantissa_bits;
+  if (cut > 0) {
+    const Value<B, U> tie_up = (y >> static_cast<U>(cut)) & U{1};
+    y = (y + static_cast<U>(shifted(1, cut - 1) - 1) + tie_up) & static_cast<U>(~(shifted(1, cut) - 1));
+  }
+  if (exponent_bits < source.exponent_bits) {
+    const std::uint64_t bias = (1u << (exponent_bits - 1)) - 1, middle = static_cast<std::uint64_t>(source.bias);
+    y = select(y >= shifted(middle + bias + 1, source.mantissa_bits), infinity, y);
+    y = select(y < y(shifted(middle - bias + 1, source.mantissa_bits)), U{0}, y);
+  }
+  return select(magnitude > infinity, mantissa_bits > 0 ? x : x(infinity), y | sign);
+}
+
+/// HLO's reduce-precision. Needs: a float type; exponent_bits >= 1, mantissa_bits >= 0.
+template <class B>
+Element<B> apply_reduce_precision(B& b, DType type, int exponent_bits, int mantissa_bits, Element<B> x) {
+  const FloatFormat& format = hlo::float_format(type);
+  const auto reduce = [&](auto v) { return reduce_bits(format, exponent_bits, mantissa_bits, v); };
+  if (type == DType::F64) return element(bits_as<double>(reduce(bits(part<double>(b, x.real)))));
+  if (type == DType::F32) return element(bits_as<float>(reduce(bits(part<float>(b, x.real)))));
+  if (bit_width(type) == 16) return element(reduce(part<std::uint16_t>(b, x.real)));
+  // The odd formats go by f32, which leaves alone what they already have.
+  const int e = exponent_bits < format.exponent_bits ? exponent_bits : 8;
+  const int m = mantissa_bits < format.mantissa_bits ? mantissa_bits : 23;
+  const auto wide = reduce_bits(hlo::float_format(DType::F32), e, m, bits(as_float(b, type, x.real)));
+  return from_float(type, bits_as<float>(wide));
+}
+
+/// HLO's stochastic-convert to a signed integer type: |x| is rounded up where its fraction, as an integer of the random
+/// number's width, exceeds that number. Needs: `random` of the unsigned type as wide as `from`.
+template <class B, class T, class U>
+Element<B> stochastic_convert(DType to, Value<B, T> x, Value<B, U> random) {
+  const Value<B, T> a = abs(x), whole = trunc(a);
+  const T range = std::ldexp(T{1}, static_cast<int>(8 * sizeof(U)));
+  const auto up = to_integer<U>((a - whole) * range) > random;
+  return to_integer_type(to, with_sign(abs(whole + select(up, T{1}, x(0))), x));
+}
+template <class B>
+Element<B> apply_stochastic_convert(B& b, DType from, DType to, Element<B> x, Element<B> random) {
+  if (from == DType::F64) return stochastic_convert(to, part<double>(b, x.real), part<std::uint64_t>(b, random.real));
+  if (from == DType::F32) return stochastic_convert(to, part<float>(b, x.real), part<std::uint32_t>(b, random.real));
+  return with_narrow(from, [&]<class U>() {
+    return stochastic_convert(to, as_float(b, from, x.real), part<U>(b, random.real));
+  });
 }
 
 template <class B, class T>

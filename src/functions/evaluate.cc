@@ -37,5 +37,13 @@ Scalar evaluate_convert(DType from, DType to, Scalar x) {
   CppBuilder b;
   return out(apply_convert(b, from, to, in(x)));
 }
+Scalar evaluate_reduce_precision(DType type, int exponent_bits, int mantissa_bits, Scalar x) {
+  CppBuilder b;
+  return out(apply_reduce_precision(b, type, exponent_bits, mantissa_bits, in(x)));
+}
+Scalar evaluate_stochastic_convert(DType from, DType to, Scalar x, Scalar random) {
+  CppBuilder b;
+  return out(apply_stochastic_convert(b, from, to, in(x), in(random)));
+}
 
 }  // namespace hloom::functions

@@ -38,5 +38,7 @@ Scalar evaluate_clamp(DType type, Scalar low, Scalar x, Scalar high);
 Scalar evaluate_compare(hlo::Direction, hlo::Comparison, DType type, Scalar x, Scalar y);
 Scalar evaluate_select(DType type, Scalar pred, Scalar yes, Scalar no);
 Scalar evaluate_convert(DType from, DType to, Scalar x);
+Scalar evaluate_reduce_precision(DType type, int exponent_bits, int mantissa_bits, Scalar x);
+Scalar evaluate_stochastic_convert(DType from, DType to, Scalar x, Scalar random);
 
 }  // namespace hloom::functions

@@ -56,9 +56,8 @@ Value<B, T> exponential(Value<B, T> x) {
 /// 1/(1 + e^-x) as e^min(x,0)/(1 + e^-|x|), so that nothing overflows and small results keep their digits.
 template <class B, class T>
 Value<B, T> logistic(Value<B, T> x) {
-  // Here e^-|x| is worth the last of its digits: two more roundings follow.
   const auto parts = split_exponent(larger(kExpLow<T>, -abs(x)));
-  const Value<B, T> e = scale(1 + (parts.r + (parts.tail() + parts.r_low())), parts.n);
+  const Value<B, T> e = scale(1 + (parts.r + parts.tail()), parts.n);
   return select(x < 0, e, T{1}) / (1 + e);
 }
 
