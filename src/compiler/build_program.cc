@@ -1,12 +1,12 @@
 #include "compiler/build_program.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "compiler/layout_bytes.h"
 #include "jit/compile.h"
 #include "kernels/plan_dot.h"
 #include "kernels/plan_fusion.h"
@@ -132,7 +132,7 @@ class ProgramBuilder {
         note({&i});
         runtime::While w;
         const auto& decisions = i.annotations().decisions;
-        if (const auto found = decisions.find("trip_count"); found != decisions.end()) {
+        if (const auto found = decisions.find("trip_count"); found != decisions.end() && !options_.taps) {
           w.trip_count = std::stoll(found->second);
         } else {
           w.condition = TRY(steps(*i.condition()));
@@ -245,27 +245,9 @@ class ProgramBuilder {
   int num_regions_ = 0;
 };
 
-// Bytes in the layout of the literal's shape.
 std::int32_t ProgramBuilder::add_constant(const hlo::Literal& literal, std::int64_t size_bytes) {
-  const Shape& shape = literal.shape();
-  const auto width = static_cast<std::size_t>(byte_width(shape.dtype()));
   base::AlignedBytes bytes(size_bytes);
-  const auto from = literal.bytes();
-  if (shape.layout().is_descending()) {
-    if (!from.empty()) std::memcpy(bytes.data(), from.data(), from.size());
-  } else {
-    const std::vector<std::int64_t> strides = kernels::strides_of(shape);
-    std::vector<std::int64_t> at(shape.dims().size());
-    for (std::int64_t n = 0; n < shape.num_elements(); ++n) {
-      std::int64_t offset = 0;
-      for (std::size_t d = 0; d < at.size(); ++d) offset += at[d] * strides[d];
-      std::memcpy(bytes.data() + static_cast<std::size_t>(offset) * width, from.data() + static_cast<std::size_t>(n) * width, width);
-      for (std::size_t d = at.size(); d-- > 0;) {
-        if (++at[d] < shape.dim(static_cast<std::int64_t>(d))) break;
-        at[d] = 0;
-      }
-    }
-  }
+  store_literal(literal, literal.shape(), bytes.bytes());
   c_.program.constants.push_back(std::move(bytes));
   return static_cast<std::int32_t>(c_.program.constants.size() - 1);
 }

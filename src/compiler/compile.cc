@@ -7,6 +7,7 @@
 #include "compiler/build_program.h"
 #include "fusion/fuse.h"
 #include "fusion/regions.h"
+#include "fusion/taps.h"
 #include "jit/compile.h"
 #include "passes/pipeline.h"
 #include "runtime/cpus.h"
@@ -58,6 +59,7 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
 
   // From here on every instruction that computes is a fusion.
   TRY(fusion::fuse(*c.module));
+  if (options.taps) fusion::add_taps(*c.module);
   stages.dump("fusions");
   stages.finished("fusion");
 

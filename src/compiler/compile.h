@@ -20,7 +20,7 @@ namespace hloom::compiler {
 struct Options {
   int threads = 0;           ///< 0: as many as the process may use; for compiling, and the most workers of a step
   bool regions = true;       ///< false: a step for each instruction, so that each can be observed
-  bool fuse = true;          ///< false: a kernel for each instruction
+  bool taps = false;         ///< a result for each instruction in a kernel (fusion/taps.h); trip counts are not used
   bool generate_code = true; ///< false: stop before LLVM, to show stages
   bool perf = false;         ///< tell perf and GDB the kernels' names
   bool verify_each = false;  ///< verify after each pass

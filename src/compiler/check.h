@@ -1,0 +1,46 @@
+// Compiled code against the interpreter, instruction by instruction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hlo/literal.h"
+#include "hlo/module.h"
+#include "hloom/error.h"
+
+namespace hloom::compiler {
+
+struct CheckOptions {
+  int threads = 0;
+  /// An instruction in a loop is checked when it runs for the first, second, fourth, eighth … time.
+  bool every_run = false;
+  /// Instructions whose interpretation would take more steps than this are run but not checked, and counted.
+  double max_work = 2e9;
+};
+
+/// An instruction whose compiled value is not within what the numeric contract allows.
+struct Difference {
+  std::string instruction;
+  std::string message;  ///< element, both values, the bound
+};
+
+struct CheckReport {
+  std::int64_t instructions = 0;  ///< that were checked at least once
+  std::int64_t checks = 0;
+  std::int64_t skipped = 0;       ///< too large to interpret
+  std::vector<Difference> differences;  ///< in the order of execution; at most 20
+  std::vector<hlo::Literal> results;    ///< leaves of the program's result
+};
+
+/// Compiles the module with a step for each kernel and a result for each instruction fused into one, runs it on
+/// `arguments` (leaves of the parameters), and gives each instruction's operands as the compiled run had them to the
+/// interpreter. So an error is seen where it arises. Data that is moved and exact operations are held to the bit,
+/// functions to their bounds in ULP, sums to n·eps·Σ|x|.
+/// Errors: those of compile() and of the interpreter.
+Expected<CheckReport> check(std::unique_ptr<hlo::Module>, std::span<const hlo::Literal> arguments,
+                            const CheckOptions& = {});
+
+}  // namespace hloom::compiler

@@ -1,0 +1,143 @@
+#include "compiler/check_tolerance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+#include <vector>
+
+#include "arrays/compare.h"
+#include "base/try.h"
+#include "hlo/module.h"
+#include "hlo/narrow_float.h"
+#include "interp/interpret.h"
+
+namespace hloom::compiler {
+
+using arrays::Tolerance;
+using hlo::Instruction;
+using hlo::Literal;
+using hlo::Opcode;
+
+namespace {
+
+bool is_sum(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::Dot:
+    case Opcode::RaggedDot:
+    case Opcode::ScaledDot:
+    case Opcode::Convolution: return true;
+    case Opcode::Reduce:
+    case Opcode::ReduceWindow:
+    case Opcode::Scatter: {
+      const Opcode op = i.to_apply()->root()->opcode();
+      return op == Opcode::Add || op == Opcode::Multiply || op == Opcode::Subtract || op == Opcode::Divide;
+    }
+    default: return false;
+  }
+}
+
+// Functions are held to the bounds of the contract; everything else is one IEEE operation or moves data.
+std::optional<double> ulp_bound(const Instruction& i) {
+  const DType type = real_type(i.shape().dtype());
+  if (!is_floating(type)) return std::nullopt;
+  const double wide = bit_width(type) >= 32 ? (type == DType::F64 ? 8 : 4) : 1;
+  const bool complex = is_complex(i.shape().dtype()) || (i.num_operands() > 0 && is_complex(i.operand(0)->shape().dtype()));
+  switch (i.opcode()) {
+    case Opcode::Acos: case Opcode::Acosh: case Opcode::Asin: case Opcode::Asinh: case Opcode::Atan: case Opcode::Atan2:
+    case Opcode::Atanh: case Opcode::Cbrt: case Opcode::Cosh: case Opcode::Cosine: case Opcode::Erf:
+    case Opcode::Exponential: case Opcode::ExponentialMinusOne: case Opcode::Log: case Opcode::LogPlusOne:
+    case Opcode::Logistic: case Opcode::Power: case Opcode::Rsqrt: case Opcode::Sine: case Opcode::Sinh:
+    case Opcode::Tan: case Opcode::Tanh: return complex ? wide * 16 : wide;
+    case Opcode::Divide: case Opcode::Multiply: case Opcode::Sqrt: case Opcode::Abs: case Opcode::Sign:
+      if (complex) return wide * 4;
+      return std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+Literal absolute(const Literal& literal) {
+  Literal result = literal;
+  const DType type = literal.dtype();
+  if (!is_floating(type) || bit_width(type) < 8) return result;
+  const auto width = static_cast<std::size_t>(byte_width(type));
+  auto bytes = result.mutable_bytes();
+  for (std::size_t at = width - 1; at < bytes.size(); at += width) bytes[at] &= std::byte{0x7F};
+  return result;
+}
+
+std::int64_t terms(const Instruction& i) {
+  std::int64_t n = 1;
+  const Shape& operand = i.operand(0)->shape();
+  switch (i.opcode()) {
+    case Opcode::Dot:
+      for (const std::int64_t d : i.attr<hlo::DotAttr>().lhs_contracting) n *= operand.dim(d);
+      return n;
+    case Opcode::Convolution: {
+      const auto& c = i.attr<hlo::ConvolutionAttr>();
+      const Shape& kernel = i.operand(1)->shape();
+      return kernel.num_elements() / std::max<std::int64_t>(1, kernel.dim(c.dims.kernel_output));
+    }
+    case Opcode::Reduce:
+      for (const std::int64_t d : i.dimensions()) n *= operand.dim(d);
+      return n;
+    case Opcode::ReduceWindow:
+      for (const hlo::WindowDim& d : i.attr<hlo::WindowAttr>().window) n *= d.size;
+      return n;
+    case Opcode::Scatter: return std::max<std::int64_t>(1, i.operand(i.num_operands() / 2 + 1)->shape().num_elements());
+    default: return std::max<std::int64_t>(1, operand.is_array() ? operand.num_elements() : 1);
+  }
+}
+
+// |got - want| ≤ n·eps·Σ|x|, the sum taken by the same instruction over absolute values.
+Expected<std::optional<std::string>> differs_as_sum(const Instruction& i, std::span<const Literal> operands,
+                                                    const Literal& got, const Literal& want) {
+  std::vector<Literal> magnitudes;
+  for (const Literal& operand : operands) magnitudes.push_back(absolute(operand));
+  const Literal total = TRY(interp::evaluate_instruction(i, magnitudes));
+  const hlo::FloatFormat& format = hlo::float_format(real_type(got.dtype()));
+  const double eps = std::ldexp(1.0, -format.mantissa_bits);
+  const auto n = static_cast<double>(terms(i));
+  const double smallest = std::ldexp(1.0, 1 - format.bias - format.mantissa_bits);
+  for (std::int64_t e = 0; e < got.num_elements(); ++e) {
+    const double a = element_as_double(got, e), b = element_as_double(want, e);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    const double bound = (n + 2) * (eps * std::fabs(element_as_double(total, e)) + smallest);
+    // Sums that overflow on the way may differ in whether they do.
+    if (std::fabs(a - b) <= bound || std::isinf(bound) || std::isnan(bound)) continue;
+    std::ostringstream text;
+    text.precision(17);
+    text << "element " << e << ": compiled " << a << ", interpreted " << b << ", allowed " << bound << " (" << n
+         << " terms)";
+    return std::optional(text.str());
+  }
+  return std::optional<std::string>();
+}
+
+}  // namespace
+
+Expected<std::optional<std::string>> differs(const Instruction& i, std::span<const Literal> operands,
+                                             const Literal& got, const Literal& want) {
+  if (is_sum(i) && is_floating(got.dtype())) return differs_as_sum(i, operands, got, want);
+  Tolerance tolerance = Tolerance::exact();
+  if (hlo::kind(i.opcode()) == hlo::OpcodeKind::Movement) tolerance = Tolerance::bits();
+  if (const auto ulp = ulp_bound(i)) tolerance = Tolerance::within_ulp(*ulp);
+  if (is_sum(i) && is_complex(got.dtype())) tolerance = Tolerance::within_ulp(64 * static_cast<double>(terms(i)));
+  const auto difference = arrays::compare(got, want, tolerance);
+  if (!difference) return std::optional<std::string>();
+  std::ostringstream text;
+  text << *difference;
+  return std::optional(text.str());
+}
+
+double interpreter_work(const Instruction& i) {
+  double elements = 0;
+  for (const Shape* leaf : leaves(i.shape()))
+    if (leaf->is_array()) elements += static_cast<double>(leaf->num_elements());
+  if (is_sum(i) && i.opcode() != Opcode::Scatter) return 2 * elements * static_cast<double>(terms(i));
+  for (const Instruction* operand : i.operands())
+    if (operand->shape().is_array()) elements += static_cast<double>(operand->shape().num_elements());
+  return elements;
+}
+
+}  // namespace hloom::compiler
