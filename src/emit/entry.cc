@@ -35,10 +35,6 @@ llvm::Function* declare(Function& f, llvm::Module& module) {
   return function;
 }
 
-std::int64_t size_of(const kernels::Argument& argument) {
-  return argument.num_elements * (argument.type == DType::Invalid ? 1 : byte_width(argument.type));
-}
-
 llvm::Value* load_pointer(Function& f, std::size_t i) {
   llvm::IRBuilder<>& b = f.b;
   const kernels::Argument& argument = f.kernel.arguments[i];
@@ -47,7 +43,7 @@ llvm::Value* load_pointer(Function& f, std::size_t i) {
   const auto number = [&](std::int64_t x) {
     return MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt64(static_cast<std::uint64_t>(x))));
   };
-  const std::int64_t size_bytes = size_of(argument);
+  const std::int64_t size_bytes = argument_bytes(argument);
   pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, MDNode::get(b.getContext(), {}));
   if (std::has_single_bit(static_cast<std::uint64_t>(argument.alignment)))
     pointer->setMetadata(llvm::LLVMContext::MD_align, number(argument.alignment));
@@ -79,7 +75,7 @@ void set_scopes(Function& f, std::size_t num_arguments) {
 void load_pointers(Function& f) {
   for (std::size_t i = 0; i < f.kernel.arguments.size(); ++i) {
     const kernels::Argument& a = f.kernel.arguments[i];
-    f.memories.push_back({load_pointer(f, i), size_of(a), !a.written && !a.may_overlap, nullptr, nullptr});
+    f.memories.push_back({load_pointer(f, i), argument_bytes(a), !a.written && !a.may_overlap, nullptr, nullptr});
   }
   if (f.kernel.scratch_bytes > 0) {
     f.memories.push_back({f.function->getArg(3), f.kernel.scratch_bytes, false, nullptr, nullptr});

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/try.h"
 #include "emit/function.h"
-#include "emit/varying.h"
+#include "kernels/varying.h"
 
 namespace hloom::emit {
 
@@ -167,7 +167,7 @@ namespace {
 Expected<> emit_lanes(Function& f, const Loop& loop, const Bounds& bounds) {
   HLOOM_CHECK(f.lanes.count == 0 && std::has_single_bit(static_cast<unsigned>(loop.lanes)) && loop.lanes <= 128);
   llvm::IRBuilder<>& b = f.b;
-  f.lanes = {loop.lanes, nullptr, varying_values(f.kernel, loop)};
+  f.lanes = {loop.lanes, nullptr, kernels::varying_values(f.kernel, loop)};
   Carried partial;
   for (const kernels::Fold& fold : loop.folds) append(partial, varying(f, fold.carry.initial));
 

@@ -2,6 +2,10 @@
 
 namespace hloom::kernels {
 
+std::int64_t argument_bytes(const Argument& argument) {
+  return argument.num_elements * (argument.type == DType::Invalid ? 1 : byte_width(argument.type));
+}
+
 Index index_of(Value value, std::int64_t coefficient) {
   Index index;
   if (coefficient != 0) index.terms.push_back({value, coefficient});

@@ -43,6 +43,9 @@ struct Argument {
   bool may_overlap = false;
 };
 
+/// Bytes of the buffer.
+std::int64_t argument_bytes(const Argument&);
+
 /// offset + Σ coefficient·value. Values are of type S64.
 struct Index {
   struct Term {

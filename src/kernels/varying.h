@@ -5,11 +5,11 @@
 
 #include "kernels/kernel.h"
 
-namespace hloom::emit {
+namespace hloom::kernels {
 
 /// For each value of the kernel: whether it is made inside `loop`, a loop by lanes, and may differ from lane to lane:
 /// what depends on the loop's variable, on its folds or on anything that does. The rest is computed once for all
 /// lanes. Cost: linear, times the nesting of loops with carries.
-std::vector<bool> varying_values(const kernels::Kernel&, const kernels::Loop& loop);
+std::vector<bool> varying_values(const Kernel&, const Loop& loop);
 
-}  // namespace hloom::emit
+}  // namespace hloom::kernels

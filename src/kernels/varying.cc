@@ -1,26 +1,28 @@
-#include "emit/varying.h"
+#include "kernels/varying.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 
-namespace hloom::emit {
+namespace hloom::kernels {
 namespace {
-
-using namespace kernels;
 
 class Analysis {
  public:
   explicit Analysis(const Kernel& kernel) : varying_(kernel.values.size()) {}
 
-  void mark(Value v) { varying_[static_cast<std::size_t>(v)] = true; }
+  // Verification comes here too, so values may be wrong.
+  bool exists(Value v) const { return v >= 0 && static_cast<std::size_t>(v) < varying_.size(); }
+  void mark(Value v) {
+    if (exists(v)) varying_[static_cast<std::size_t>(v)] = true;
+  }
   void walk(const Block& block) {
     for (const Statement& s : block) std::visit([&](const auto& x) { visit(x); }, s.of);
   }
   std::vector<bool> take() { return std::move(varying_); }
 
  private:
-  bool is(Value v) const { return v != kNoValue && varying_[static_cast<std::size_t>(v)]; }
+  bool is(Value v) const { return exists(v) && varying_[static_cast<std::size_t>(v)]; }
   bool any(const std::vector<Value>& values) const {
     return std::ranges::any_of(values, [&](Value v) { return is(v); });
   }
@@ -71,4 +73,4 @@ std::vector<bool> varying_values(const Kernel& kernel, const Loop& loop) {
   return analysis.take();
 }
 
-}  // namespace hloom::emit
+}  // namespace hloom::kernels
