@@ -21,4 +21,9 @@ T unwrap(Expected<T>&& expected) {
   if constexpr (!std::is_void_v<T>) return *std::move(expected);
 }
 
+template <typename T>
+T unwrap(const Expected<T>&& expected) {
+  if constexpr (!std::is_void_v<T>) return *expected;
+}
+
 }  // namespace hloom::base

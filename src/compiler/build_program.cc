@@ -11,6 +11,7 @@
 #include "kernels/plan_dot.h"
 #include "kernels/plan_fusion.h"
 #include "kernels/plan_region.h"
+#include "kernels/plan_sort.h"
 
 namespace hloom::compiler {
 namespace {
@@ -165,7 +166,7 @@ class ProgramBuilder {
   }
 
   Expected<> call(const Instruction& fusion, Steps& to) {
-    kernels::Kernel kernel = TRY(kernels::is_dot_fusion(fusion) ? kernels::plan_dot(fusion) : kernels::plan_fusion(fusion));
+    kernels::Kernel kernel = TRY(plan(fusion));
     kernel.name = fusion.name();
     std::vector<runtime::Slice> arguments;
     for (const Instruction* operand : fusion.operands())
@@ -176,6 +177,12 @@ class ProgramBuilder {
     note({&fusion});
     add_call(std::move(kernel), std::move(arguments), to);
     return {};
+  }
+
+  static Expected<kernels::Kernel> plan(const Instruction& fusion) {
+    if (kernels::is_dot_fusion(fusion)) return kernels::plan_dot(fusion);
+    if (kernels::is_sort_fusion(fusion)) return kernels::plan_sort(fusion);
+    return kernels::plan_fusion(fusion);
   }
 
   void add_call(kernels::Kernel kernel, std::vector<runtime::Slice> arguments, Steps& to) {
