@@ -1,0 +1,11 @@
+// Counts the test program's heap allocations.
+#pragma once
+
+#include <cstdint>
+
+namespace hloom::runtime {
+
+/// Calls of operator new so far.
+std::int64_t num_allocations();
+
+}  // namespace hloom::runtime
