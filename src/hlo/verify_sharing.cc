@@ -33,15 +33,8 @@ std::optional<std::int64_t> channel_of(const Instruction& i) {
   return std::nullopt;
 }
 
-// The four transfers share channels, collectives each kind for itself.
-Opcode channel_kind(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::SendDone:
-    case Opcode::Recv:
-    case Opcode::RecvDone: return Opcode::Send;
-    default: return opcode;
-  }
-}
+// Transfers and collectives have channels of their own. Collectives of any kind may share one: JAX gives all the first.
+bool is_transfer(const Instruction& i) { return i.attributes().get_if<TransferAttr>() != nullptr; }
 
 void check_channel(const Instruction& i, std::map<std::int64_t, const Instruction*>& channels, Report& report) {
   const auto channel = channel_of(i);
@@ -49,7 +42,7 @@ void check_channel(const Instruction& i, std::map<std::int64_t, const Instructio
   if (*channel < 1) return report.add("H723", i, "channel_id ", *channel, " must be positive");
   const auto [entry, is_new] = channels.emplace(*channel, &i);
   const Instruction& other = *entry->second;
-  if (!is_new && channel_kind(other.opcode()) != channel_kind(i.opcode()))
+  if (!is_new && is_transfer(other) != is_transfer(i))
     report.add("H723", i, "channel_id ", *channel, " is that of ", other.name(), " (", other.opcode(), ")");
 }
 

@@ -1,0 +1,45 @@
+// The names of one computation as the text has them: names in the module may differ by a suffix.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "hlo/instruction.h"
+
+namespace hloom::text {
+
+/// A hash table of 16 bytes a slot; the names stay in the text.
+class NameTable {
+ public:
+  struct Entry {
+    hlo::Instruction* instruction = nullptr;  ///< null: it was there, but wrong
+    const char* at = nullptr;                 ///< its name in the text; null: no such name
+  };
+
+  /// Needs: all names lie in `text`, and a name is followed by a byte that is none of a name's, or by its end.
+  explicit NameTable(std::string_view text) : text_(text) {}
+
+  Entry find(std::string_view name) const;
+  /// Needs: not there yet, unless as a wrong one.
+  void insert(std::string_view name, hlo::Instruction*);
+  /// All names, for suggestions.
+  std::vector<std::string_view> names() const;
+
+ private:
+  static constexpr int kOffsetBits = 40;
+  struct Slot {
+    hlo::Instruction* instruction = nullptr;
+    std::uint64_t key = 0;  ///< offset + 1 of the name, and above it some bits of the hash; 0 = free
+  };
+
+  std::string_view name_at(std::uint64_t key) const;
+  std::size_t slot_of(std::string_view name, std::uint64_t hash) const;
+  void grow();
+
+  std::string_view text_;
+  std::vector<Slot> slots_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace hloom::text
