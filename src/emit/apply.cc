@@ -54,5 +54,13 @@ Lanes emit_convert(llvm::IRBuilderBase& ir, DType from, DType to, Lanes x) {
   IrBuilder b(ir, lanes_of(x));
   return out(functions::apply_convert(b, from, to, in(x)));
 }
+Lanes emit_reduce_precision(llvm::IRBuilderBase& ir, DType type, int exponent_bits, int mantissa_bits, Lanes x) {
+  IrBuilder b(ir, lanes_of(x));
+  return out(functions::apply_reduce_precision(b, type, exponent_bits, mantissa_bits, in(x)));
+}
+Lanes emit_stochastic_convert(llvm::IRBuilderBase& ir, DType from, DType to, Lanes x, Lanes random) {
+  IrBuilder b(ir, lanes_of(x));
+  return out(functions::apply_stochastic_convert(b, from, to, in(x), in(random)));
+}
 
 }  // namespace hloom::emit

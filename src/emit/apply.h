@@ -2,8 +2,8 @@
 //
 //   Lanes y = emit_unary(b, Opcode::Tanh, DType::BF16, x);
 //
-// All of it is straight-line code at b's insertion point, but for sine, cosine, tan and remainder: see ir_builder.h.
-// Those end the current block, and what follows goes to b.GetInsertBlock(). b's fast-math flags do not count.
+// All of it is straight-line code at b's insertion point, but for sine, cosine, tan, remainder of floats and what is
+// made of them for complex numbers: see ir_builder.h. Those end the current block, and what follows goes to b.GetInsertBlock(). b's fast-math flags do not count.
 #pragma once
 
 #include "hlo/attributes.h"
@@ -39,5 +39,7 @@ Lanes emit_clamp(llvm::IRBuilderBase&, DType type, Lanes low, Lanes x, Lanes hig
 Lanes emit_compare(llvm::IRBuilderBase&, hlo::Direction, hlo::Comparison, DType type, Lanes x, Lanes y);
 Lanes emit_select(llvm::IRBuilderBase&, DType type, Lanes pred, Lanes yes, Lanes no);
 Lanes emit_convert(llvm::IRBuilderBase&, DType from, DType to, Lanes x);
+Lanes emit_reduce_precision(llvm::IRBuilderBase&, DType type, int exponent_bits, int mantissa_bits, Lanes x);
+Lanes emit_stochastic_convert(llvm::IRBuilderBase&, DType from, DType to, Lanes x, Lanes random);
 
 }  // namespace hloom::emit

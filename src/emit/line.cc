@@ -53,6 +53,9 @@ Lanes apply(Function& f, const kernels::Line& line, DType type, DType to, const 
     case Opcode::Compare: return emit_compare(f.b, compare.direction, compare.type, type, v[0], v[1]);
     case Opcode::Select: return emit_select(f.b, to, v[0], v[1], v[2]);
     case Opcode::Clamp: return emit_clamp(f.b, to, v[0], v[1], v[2]);
+    case Opcode::ReducePrecision:
+      return emit_reduce_precision(f.b, type, static_cast<int>(line.reduce_precision.exponent_bits),
+                                   static_cast<int>(line.reduce_precision.mantissa_bits), v[0]);
     case Opcode::BitcastConvert: return {bitcast_part(f, to, v[0].real, vector), v[0].imag};
     default: break;
   }

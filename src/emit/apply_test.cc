@@ -1,7 +1,8 @@
 // The law of functions/: compiled code gives the bits that CppBuilder gives, at any number of lanes.
-#include "emit/ir_builder.h"
+#include "emit/apply.h"
 
 #include <gtest/gtest.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
@@ -13,8 +14,8 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <span>
 
-#include "functions/apply.h"
 #include "functions/evaluate.h"
 #include "hlo/narrow_float.h"
 #include "jit/code.h"
@@ -23,19 +24,19 @@
 namespace hloom::emit {
 namespace {
 
-using functions::Element;
 using functions::Scalar;
 using hlo::Opcode;
 using llvm::Value;
 
 constexpr unsigned kLanes[] = {1, 8, 16, 64};
+constexpr unsigned kFewLanes[] = {1, 16};  // where there are very many ops
 
 /// An elementwise op as both builders see it. `operand` is the type of all operands.
 struct Op {
   std::string name;
   DType operand, result;
   int arity;
-  std::function<Element<IrBuilder>(IrBuilder&, const Element<IrBuilder>*)> emit;
+  std::function<Lanes(llvm::IRBuilderBase&, const Lanes*)> emit;
   std::function<Scalar(const Scalar*)> evaluate;
 };
 
@@ -49,13 +50,13 @@ Op op_of(Opcode opcode, DType type) {
   Op op{std::string(hlo::name(opcode)) + " of " + std::string(name(type)), type, result_of(opcode, type),
         hlo::arity(opcode), {}, {}};
   if (op.arity == 1) {
-    op.emit = [=](IrBuilder& b, const auto* x) { return functions::apply_unary(b, opcode, type, x[0]); };
+    op.emit = [=](llvm::IRBuilderBase& b, const Lanes* x) { return emit_unary(b, opcode, type, x[0]); };
     op.evaluate = [=](const Scalar* x) { return functions::evaluate_unary(opcode, type, x[0]); };
   } else if (opcode == Opcode::Clamp) {
-    op.emit = [=](IrBuilder& b, const auto* x) { return functions::apply_clamp(b, type, x[0], x[1], x[2]); };
+    op.emit = [=](llvm::IRBuilderBase& b, const Lanes* x) { return emit_clamp(b, type, x[0], x[1], x[2]); };
     op.evaluate = [=](const Scalar* x) { return functions::evaluate_clamp(type, x[0], x[1], x[2]); };
   } else {
-    op.emit = [=](IrBuilder& b, const auto* x) { return functions::apply_binary(b, opcode, type, x[0], x[1]); };
+    op.emit = [=](llvm::IRBuilderBase& b, const Lanes* x) { return emit_binary(b, opcode, type, x[0], x[1]); };
     op.evaluate = [=](const Scalar* x) { return functions::evaluate_binary(opcode, type, x[0], x[1]); };
   }
   return op;
@@ -66,7 +67,7 @@ Op convert_of(DType from, DType to) {
           from,
           to,
           1,
-          [=](IrBuilder& b, const auto* x) { return functions::apply_convert(b, from, to, x[0]); },
+          [=](llvm::IRBuilderBase& b, const Lanes* x) { return emit_convert(b, from, to, x[0]); },
           [=](const Scalar* x) { return functions::evaluate_convert(from, to, x[0]); }};
 }
 
@@ -75,8 +76,8 @@ Op compare_of(hlo::Direction direction, hlo::Comparison comparison, DType type) 
           type,
           DType::Pred,
           2,
-          [=](IrBuilder& b, const auto* x) {
-            return functions::apply_compare(b, direction, comparison, type, x[0], x[1]);
+          [=](llvm::IRBuilderBase& b, const Lanes* x) {
+            return emit_compare(b, direction, comparison, type, x[0], x[1]);
           },
           [=](const Scalar* x) { return functions::evaluate_compare(direction, comparison, type, x[0], x[1]); }};
 }
@@ -98,11 +99,11 @@ Scalar load(const std::vector<std::byte>& a, DType type, std::int64_t i) {
 
 class Compiled {
  public:
-  Compiled(const Op& op, unsigned lanes, bool branches = true) {
+  Compiled(const Op& op, unsigned lanes) {
     static const std::unique_ptr<llvm::TargetMachine> machine = *jit::make_target_machine();
     llvm::LLVMContext context;
     llvm::Module module("test", context);
-    build(module, op, lanes, branches);
+    build(module, op, lanes);
     std::string text;
     llvm::raw_string_ostream stream(text);
     EXPECT_FALSE(llvm::verifyModule(module, &stream)) << text;
@@ -136,20 +137,30 @@ class Compiled {
     }
     return type == DType::Pred ? b.CreateIsNotNull(x) : x;
   }
-  static void store(llvm::IRBuilder<>& b, Value* array, DType type, Value* i, unsigned lanes,
-                    const Element<IrBuilder>& y) {
+  static void store(llvm::IRBuilder<>& b, Value* array, DType type, Value* i, unsigned lanes, const Lanes& y) {
     llvm::Type* element = element_type(b, real_type(type));
     const unsigned parts = is_complex(type) ? 2 : 1;
-    for (unsigned l = 0; l < lanes; ++l)
-      for (unsigned part = 0; part < parts; ++part) {
-        Value* x = part == 0 ? y.real : y.imag;
-        if (lanes > 1) x = b.CreateExtractElement(x, l);
-        if (type == DType::Pred) x = b.CreateZExt(x, element);
-        Value* at = b.CreateAdd(b.CreateMul(b.CreateAdd(i, b.getInt64(l)), b.getInt64(parts)), b.getInt64(part));
-        b.CreateStore(x, b.CreateGEP(element, array, at));
-      }
+    Value* first = b.CreateGEP(element, array, b.CreateMul(i, b.getInt64(parts)));
+    Value* x = y.real;
+    if (type == DType::Pred) x = b.CreateZExt(x, lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes));
+    if (parts == 2 && lanes == 1) {
+      b.CreateAlignedStore(y.imag, b.CreateGEP(element, first, b.getInt64(1)), llvm::Align(1));
+    } else if (parts == 2) {
+      llvm::SmallVector<int> pairs;
+      for (unsigned l = 0; l < lanes; ++l) pairs.append({static_cast<int>(l), static_cast<int>(lanes + l)});
+      x = b.CreateShuffleVector(y.real, y.imag, pairs);
+    }
+    b.CreateAlignedStore(x, first, llvm::Align(1));
   }
-  static void build(llvm::Module& module, const Op& op, unsigned lanes, bool branches) {
+  // The end of the loop over i; gives its first instruction.
+  static llvm::Instruction* close_loop(llvm::IRBuilder<>& b, llvm::PHINode* i, Value* n, unsigned lanes,
+                                       llvm::BasicBlock* loop, llvm::BasicBlock* exit) {
+    Value* next = b.CreateAdd(i, b.getInt64(lanes));
+    i->addIncoming(next, b.GetInsertBlock());
+    b.CreateCondBr(b.CreateICmpULT(next, n), loop, exit);
+    return llvm::cast<llvm::Instruction>(next);
+  }
+  static void build(llvm::Module& module, const Op& op, unsigned lanes) {
     llvm::IRBuilder<> b(module.getContext());
     auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty()}, false);
     auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "f", module);
@@ -164,21 +175,17 @@ class Compiled {
     b.SetInsertPoint(loop);
     llvm::PHINode* i = b.CreatePHI(b.getInt64Ty(), 2);
     i->addIncoming(b.getInt64(0), entry);
-    std::vector<Element<IrBuilder>> operands;
+    std::vector<Lanes> operands;
     for (int k = 0; k < op.arity; ++k) {
-      Element<IrBuilder> x{load_part(b, arrays[static_cast<std::size_t>(k)], op.operand, i, lanes, 0), nullptr};
+      Lanes x{load_part(b, arrays[static_cast<std::size_t>(k)], op.operand, i, lanes, 0), nullptr};
       if (is_complex(op.operand)) x.imag = load_part(b, arrays[static_cast<std::size_t>(k)], op.operand, i, lanes, 1);
       operands.push_back(x);
     }
-    Element<IrBuilder> y;
-    {
-      IrBuilder builder(b, lanes, branches);
-      y = op.emit(builder, operands.data());
-    }
-    store(b, arrays.back(), op.result, i, lanes, y);
-    Value* next = b.CreateAdd(i, b.getInt64(lanes));
-    i->addIncoming(next, b.GetInsertBlock());
-    b.CreateCondBr(b.CreateICmpULT(next, f->getArg(1)), loop, exit);
+    // With 8 lanes the code goes into a block that is already whole, else to the end of one under construction.
+    const bool finished = lanes == 8;
+    if (finished) b.SetInsertPoint(close_loop(b, i, f->getArg(1), lanes, loop, exit));
+    store(b, arrays.back(), op.result, i, lanes, op.emit(b, operands.data()));
+    if (!finished) close_loop(b, i, f->getArg(1), lanes, loop, exit);
     b.SetInsertPoint(exit);
     b.CreateRetVoid();
   }
@@ -256,7 +263,8 @@ bool same(DType type, Scalar a, Scalar b) {
   return same_part(a.real, b.real) && (!is_complex(type) || same_part(a.imag, b.imag));
 }
 
-void expect_same(const Op& op, const std::vector<std::vector<std::byte>>& operands, std::int64_t count) {
+void expect_same(const Op& op, const std::vector<std::vector<std::byte>>& operands, std::int64_t count,
+                 std::span<const unsigned> lane_counts) {
   std::vector<Scalar> expected;
   for (std::int64_t i = 0; i < count; ++i) {
     Scalar x[3];
@@ -268,7 +276,7 @@ void expect_same(const Op& op, const std::vector<std::vector<std::byte>>& operan
   std::vector<void*> arrays;
   for (const auto& o : operands) arrays.push_back(const_cast<std::byte*>(o.data()));
   arrays.push_back(result.data());
-  for (const unsigned lanes : kLanes) {
+  for (const unsigned lanes : lane_counts) {
     const Compiled code(op, lanes);
     std::fill(result.begin(), result.end(), std::byte{0});
     code(arrays.data(), count);
@@ -283,58 +291,105 @@ void expect_same(const Op& op, const std::vector<std::vector<std::byte>>& operan
   }
 }
 
-void expect_same(const Op& op, std::int64_t count) {
+void expect_same(const Op& op, std::int64_t count, std::span<const unsigned> lane_counts = kLanes) {
   std::mt19937_64 random(7);
   std::vector<std::vector<std::byte>> operands;
   for (int k = 0; k < op.arity; ++k) operands.push_back(operand_values(op, k, count, random));
-  expect_same(op, operands, count);
+  expect_same(op, operands, count, lane_counts);
 }
 
 constexpr std::int64_t kCount = 1 << 14;
 
-constexpr Opcode kRealUnary[] = {
+constexpr Opcode kComplexUnary[] = {
     Opcode::Abs, Opcode::Acos, Opcode::Acosh, Opcode::Asin, Opcode::Asinh, Opcode::Atan, Opcode::Atanh, Opcode::Cbrt,
-    Opcode::Ceil, Opcode::Cosh, Opcode::Cosine, Opcode::Erf, Opcode::Exponential, Opcode::ExponentialMinusOne,
-    Opcode::Floor, Opcode::IsFinite, Opcode::Log, Opcode::LogPlusOne, Opcode::Logistic, Opcode::Negate,
-    Opcode::RoundNearestAfz, Opcode::RoundNearestEven, Opcode::Rsqrt, Opcode::Sign, Opcode::Sine, Opcode::Sinh,
-    Opcode::Sqrt, Opcode::Tan, Opcode::Tanh};
-constexpr Opcode kRealBinary[] = {Opcode::Add, Opcode::Atan2, Opcode::Divide, Opcode::Maximum, Opcode::Minimum,
-                                  Opcode::Multiply, Opcode::Power, Opcode::Remainder, Opcode::Subtract};
+    Opcode::Cosh, Opcode::Cosine, Opcode::Exponential, Opcode::ExponentialMinusOne, Opcode::Imag, Opcode::Log,
+    Opcode::LogPlusOne, Opcode::Logistic, Opcode::Negate, Opcode::Real, Opcode::Rsqrt, Opcode::Sign, Opcode::Sine,
+    Opcode::Sinh, Opcode::Sqrt, Opcode::Tan, Opcode::Tanh};
+constexpr Opcode kRealUnary[] = {Opcode::Ceil, Opcode::Erf, Opcode::Floor, Opcode::IsFinite, Opcode::RoundNearestAfz,
+                                 Opcode::RoundNearestEven};
+constexpr Opcode kComplexBinary[] = {Opcode::Add,   Opcode::Atan2,    Opcode::Divide, Opcode::Multiply,
+                                     Opcode::Power, Opcode::Subtract, Opcode::Complex};
+constexpr Opcode kRealBinary[] = {Opcode::Maximum, Opcode::Minimum, Opcode::Remainder};
+constexpr Opcode kIntegerUnary[] = {Opcode::Abs, Opcode::CountLeadingZeros, Opcode::Negate, Opcode::Not, Opcode::Popcnt,
+                                    Opcode::Sign};
+constexpr Opcode kIntegerBinary[] = {
+    Opcode::Add, Opcode::And, Opcode::Divide, Opcode::Maximum, Opcode::Minimum, Opcode::Mulhi, Opcode::Multiply,
+    Opcode::Or, Opcode::Power, Opcode::Remainder, Opcode::ShiftLeft, Opcode::ShiftRightArithmetic,
+    Opcode::ShiftRightLogical, Opcode::Subtract, Opcode::Xor};
 constexpr DType kFloats[] = {DType::F32, DType::F64, DType::BF16, DType::F16, DType::F8E5M2, DType::F8E4M3FN,
                              DType::F8E4M3B11FNUZ, DType::F8E5M2FNUZ, DType::F8E4M3FNUZ, DType::F8E4M3, DType::F8E3M4,
                              DType::F4E2M1FN, DType::F8E8M0FNU};
-constexpr DType kIntegers[] = {DType::S2, DType::S4, DType::S8, DType::S16, DType::S32, DType::S64,
-                               DType::U2, DType::U4, DType::U8, DType::U16, DType::U32, DType::U64};
+constexpr DType kIntegers[] = {DType::S1, DType::S2, DType::S4, DType::S8, DType::S16, DType::S32, DType::S64,
+                               DType::U1, DType::U2, DType::U4, DType::U8, DType::U16, DType::U32, DType::U64};
 
-TEST(IrBuilder, UnaryFunctionsEqualCpp) {
-  for (const DType type : {DType::F32, DType::F64})
+TEST(Apply, RealFunctionsEqualCpp) {
+  for (const DType type : {DType::F32, DType::F64}) {
     for (const Opcode opcode : kRealUnary) expect_same(op_of(opcode, type), kCount);
-}
-TEST(IrBuilder, BinaryFunctionsEqualCpp) {
-  for (const DType type : {DType::F32, DType::F64})
     for (const Opcode opcode : kRealBinary) expect_same(op_of(opcode, type), kCount);
-}
-TEST(IrBuilder, NarrowTypesEqualCpp) {
-  for (const DType type : {DType::BF16, DType::F16, DType::F8E4M3FN, DType::F4E2M1FN})
-    for (const Opcode opcode : {Opcode::Add, Opcode::Divide, Opcode::Maximum, Opcode::Tanh})
-      expect_same(op_of(opcode, type), kCount);
-}
-TEST(IrBuilder, IntegersEqualCpp) {
-  for (const DType type : kIntegers) {
-    for (const Opcode opcode : {Opcode::Abs, Opcode::Negate, Opcode::Not, Opcode::Popcnt, Opcode::CountLeadingZeros, Opcode::Sign})
-      if (!(is_unsigned(type) && (opcode == Opcode::Abs || opcode == Opcode::Sign))) expect_same(op_of(opcode, type), kCount);
-    for (const Opcode opcode : {Opcode::Divide, Opcode::Remainder, Opcode::Power, Opcode::Mulhi, Opcode::Maximum, Opcode::ShiftLeft,
-                                Opcode::ShiftRightLogical, Opcode::ShiftRightArithmetic, Opcode::Multiply, Opcode::Clamp})
-      expect_same(op_of(opcode, type), kCount);
+    for (const Opcode opcode : kComplexUnary) expect_same(op_of(opcode, type), kCount);
+    for (const Opcode opcode : kComplexBinary)
+      if (opcode != Opcode::Complex) expect_same(op_of(opcode, type), kCount);
+    expect_same(op_of(Opcode::Clamp, type), kCount);
   }
 }
-TEST(IrBuilder, ConversionsEqualCpp) {
-  std::vector<DType> types(std::begin(kFloats), std::end(kFloats));
-  types.insert(types.end(), std::begin(kIntegers), std::end(kIntegers));
-  types.push_back(DType::Pred);
-  types.push_back(DType::C64);
+TEST(Apply, ComplexFunctionsEqualCpp) {
+  for (const DType type : {DType::C64, DType::C128}) {
+    for (const Opcode opcode : kComplexUnary) expect_same(op_of(opcode, type), kCount, kFewLanes);
+    for (const Opcode opcode : kComplexBinary)
+      if (opcode != Opcode::Complex) expect_same(op_of(opcode, type), kCount, kFewLanes);
+  }
+  Op complex = op_of(Opcode::Complex, DType::F32);
+  complex.result = DType::C64;
+  expect_same(complex, kCount);
+}
+TEST(Apply, NarrowTypesEqualCpp) {
+  for (const DType type : kFloats)
+    for (const Opcode opcode : {Opcode::Add, Opcode::Divide, Opcode::Maximum, Opcode::Tanh})
+      expect_same(op_of(opcode, type), kCount / 4);
+}
+TEST(Apply, IntegersEqualCpp) {
+  for (const DType type : kIntegers) {
+    for (const Opcode opcode : kIntegerUnary)
+      if (!is_unsigned(type) || opcode == Opcode::Negate || opcode == Opcode::Not || opcode == Opcode::Popcnt)
+        expect_same(op_of(opcode, type), kCount / 4);
+    for (const Opcode opcode : kIntegerBinary) expect_same(op_of(opcode, type), kCount / 4);
+  }
+  for (const Opcode opcode : {Opcode::Add, Opcode::Multiply, Opcode::Xor, Opcode::Maximum, Opcode::Not})
+    expect_same(op_of(opcode, DType::Pred), 64);
+}
+TEST(Apply, ComparisonsEqualCpp) {
+  using hlo::Comparison;
+  for (int d = 0; d < 6; ++d) {
+    const auto direction = static_cast<hlo::Direction>(d);
+    for (const DType type : kFloats) {
+      expect_same(compare_of(direction, Comparison::Float, type), kCount / 4, kFewLanes);
+      expect_same(compare_of(direction, Comparison::TotalOrder, type), kCount / 4, kFewLanes);
+    }
+    for (const DType type : {DType::S4, DType::S32}) expect_same(compare_of(direction, Comparison::Signed, type), 1024);
+    for (const DType type : {DType::U4, DType::U32, DType::Pred})
+      expect_same(compare_of(direction, Comparison::Unsigned, type), 1024);
+  }
+  expect_same(compare_of(hlo::Direction::Eq, Comparison::Float, DType::C64), kCount);
+  expect_same(compare_of(hlo::Direction::Ne, Comparison::Float, DType::C128), kCount);
+}
+TEST(Apply, ConversionsEqualCpp) {
+  std::vector<DType> types = {DType::S2, DType::S8,  DType::S32, DType::S64,  DType::U4,
+                              DType::U16, DType::U64, DType::Pred, DType::C64};
+  types.insert(types.end(), std::begin(kFloats), std::end(kFloats));
   for (const DType from : types)
-    for (const DType to : types) expect_same(convert_of(from, to), kCount / 4);
+    for (const DType to : types) expect_same(convert_of(from, to), kCount / 4, kFewLanes);
+}
+TEST(Apply, ReducePrecisionEqualsCpp) {
+  for (const DType type : kFloats)
+    for (const auto& [e, m] : {std::pair{5, 10}, {4, 3}, {8, 7}, {2, 0}, {1, 4}}) {
+      const auto emit = [=, e = e, m = m](llvm::IRBuilderBase& b, const Lanes* x) {
+        return emit_reduce_precision(b, type, e, m, x[0]);
+      };
+      const auto evaluate = [=, e = e, m = m](const Scalar* x) {
+        return functions::evaluate_reduce_precision(type, e, m, x[0]);
+      };
+      expect_same({"reduce-precision of " + std::string(name(type)), type, type, 1, emit, evaluate}, kCount / 4);
+    }
 }
 
 }  // namespace
