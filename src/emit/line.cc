@@ -56,6 +56,7 @@ Lanes apply(Function& f, const kernels::Line& line, DType type, DType to, const 
     case Opcode::ReducePrecision:
       return emit_reduce_precision(f.b, type, static_cast<int>(line.reduce_precision.exponent_bits),
                                    static_cast<int>(line.reduce_precision.mantissa_bits), v[0]);
+    case Opcode::StochasticConvert: return emit_stochastic_convert(f.b, type, to, v[0], v[1]);
     case Opcode::BitcastConvert: return {bitcast_part(f, to, v[0].real, vector), v[0].imag};
     default: break;
   }

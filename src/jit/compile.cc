@@ -4,6 +4,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "emit/module.h"
 #include "emit/symbol_name.h"
 #include "jit/compile_object.h"
+#include "kernels/print.h"
 
 namespace hloom::jit {
 namespace {
@@ -28,7 +30,14 @@ struct Distinct {
 
 std::vector<Distinct> distinct_kernels(std::span<const Kernel> kernels) {
   std::vector<Distinct> result;
-  for (const Kernel& kernel : kernels) result.push_back({&kernel, {}});
+  std::unordered_map<std::string, std::size_t> places;
+  for (const Kernel& kernel : kernels) {
+    const auto [place, is_new] = places.emplace(kernels::print(kernel, /*anonymous=*/true), result.size());
+    if (is_new)
+      result.push_back({&kernel, {}});
+    else
+      result[place->second].others.push_back(kernel.name);
+  }
   return result;
 }
 

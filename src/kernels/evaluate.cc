@@ -90,6 +90,10 @@ class Evaluation {
         return functions::evaluate_compare(line.compare.direction, line.compare.type, type, v[0], v[1]);
       case Opcode::Select: return functions::evaluate_select(to, v[0], v[1], v[2]);
       case Opcode::Clamp: return functions::evaluate_clamp(to, v[0], v[1], v[2]);
+      case Opcode::ReducePrecision:
+        return functions::evaluate_reduce_precision(type, static_cast<int>(line.reduce_precision.exponent_bits),
+                                                    static_cast<int>(line.reduce_precision.mantissa_bits), v[0]);
+      case Opcode::StochasticConvert: return functions::evaluate_stochastic_convert(type, to, v[0], v[1]);
       case Opcode::BitcastConvert: return {is_complex(to) ? v[0].real : as_storage(to, v[0].real), v[0].imag};
       default: break;
     }

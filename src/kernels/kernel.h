@@ -124,7 +124,8 @@ struct Loop {
   /// Bounds known at run time only (uniform S64 values) replace the constants.
   Value from_value = kNoValue, to_value = kNoValue;
   /// 0: iterations one after the other. Else this many iterations at once, in lanes; the last ones under a mask.
-  /// A loop by lanes holds no other loop by lanes, no While and no If.
+  /// A power of two from 2 to 128. A loop by lanes holds no other loop by lanes, no While, no If and no Call, and its
+  /// bounds are uniform; loops in it, one iteration after the other, have bounds that are the same in all lanes.
   int lanes = 0;
   /// 0: runs wholly in each call. Else only iterations [begin·block, end·block) of [from, to) run in a call for
   /// blocks [begin, end), counted from `from`. Only at the top level of a kernel's body.

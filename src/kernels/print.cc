@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "base/check.h"
 #include "kernels/text_words.h"
@@ -135,9 +136,10 @@ class Printer {
 
   std::string index(const Index& index) const {
     std::vector<Index::Term> terms = index.terms;
+    // What is taken away stands last.
     std::ranges::sort(terms, {}, [&](const Index::Term& t) {
       const auto i = static_cast<std::size_t>(t.value);
-      return i < order_.size() ? order_[i] : -1;
+      return std::pair(t.coefficient < 0, i < order_.size() ? order_[i] : -1);
     });
     std::string text;
     for (const Index::Term& t : terms) {

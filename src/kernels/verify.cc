@@ -196,7 +196,11 @@ class Verifier {
     TRY(check_form(loop));
     const bool constant = loop.from_value == kNoValue && loop.to_value == kNoValue;
     for (const Value v : {loop.from_value, loop.to_value})
-      if (v != kNoValue) TRY(use_as(v, DType::S64));
+      if (v != kNoValue) {
+        TRY(use_as(v, DType::S64));
+        if (!varying_.empty() && varying_[static_cast<std::size_t>(v)])
+          return wrong("loop ", name_of(loop.variable), ": bounds that differ between lanes");
+      }
     const std::size_t outer = scope_.size();
     TRY(define_as(loop.variable, DType::S64));
     if (constant) facts_[static_cast<std::size_t>(loop.variable)].bounds = Interval{loop.from, loop.to - 1};
@@ -219,7 +223,8 @@ class Verifier {
   }
   Expected<> check_form(const Loop& loop) const {
     const std::string which = "loop " + name_of(loop.variable);
-    if (loop.lanes < 0 || loop.lanes > kMaxLanes || (loop.lanes > 0 && !std::has_single_bit(unsigned(loop.lanes))))
+    if (loop.lanes != 0 &&
+        (loop.lanes < 2 || loop.lanes > kMaxLanes || !std::has_single_bit(static_cast<unsigned>(loop.lanes))))
       return wrong(which, ": by ", loop.lanes, " lanes");
     if (loop.lanes > 0 && !varying_.empty()) return wrong(which, ": by lanes inside a loop by lanes");
     if (loop.lanes > 0 && !loop.carries.empty()) return wrong(which, ": carries in a loop by lanes");
