@@ -1,0 +1,106 @@
+// Collectives in which each device gets something else.
+
+#include <algorithm>
+#include <set>
+
+#include "base/try.h"
+#include "interp/collective.h"
+#include "interp/index.h"
+#include "interp/sums.h"
+
+namespace hloom::interp {
+namespace {
+
+using hlo::Literal;
+using Group = std::vector<std::int64_t>;
+
+// The devices that are joined with this one by pairs, in order; others need not meet it.
+Group connected(const std::vector<std::pair<std::int64_t, std::int64_t>>& pairs, std::int64_t device) {
+  std::set<std::int64_t> found{device};
+  for (std::size_t before = 0; before != found.size();) {
+    before = found.size();
+    for (const auto& [source, target] : pairs)
+      if (found.contains(source) || found.contains(target)) found.insert({source, target});
+  }
+  return {found.begin(), found.end()};
+}
+
+// One transfer of a ragged exchange: rows that a member sends here.
+Expected<> receive_rows(const Call& call, const Value& member, std::int64_t entry, Literal& result) {
+  const Literal& source = member.element(0).array();
+  const std::int64_t from = hlo::element_as_int64(member.element(2).array(), entry),
+                     size = hlo::element_as_int64(member.element(3).array(), entry),
+                     to = hlo::element_as_int64(member.element(4).array(), entry);
+  const std::int64_t had = source.shape().dim(0), room = result.shape().dim(0);
+  if (size < 0 || from < 0 || from > had - size || to < 0 || to > room - size)
+    return wrong(call, size, " rows from ", from, " of ", had, " do not fit at ", to, " of ", room);
+  const std::int64_t row = had == 0 ? 0 : source.num_elements() / had * byte_width(source.dtype());
+  std::copy_n(source.bytes().data() + from * row, size * row, result.mutable_bytes().data() + to * row);
+  return {};
+}
+
+}  // namespace
+
+// With a dimension: piece j of member r goes to member j, at place r. Without: operand j does.
+Expected<Value> all_to_all(const Call& call) {
+  const Group group = TRY(group_of(call));
+  const std::vector<Value> given = TRY(exchange(call, group, operands_of(call)));
+  const std::int64_t rank = rank_in(call, group), size = static_cast<std::int64_t>(group.size());
+  if (!call.instruction.attr<hlo::CollectiveAttr>().has_dimension) {
+    if (call.num_operands() != size) return wrong(call, "has ", call.num_operands(), " pieces for ", size, " members");
+    std::vector<Value> pieces;
+    for (const Value& member : given) pieces.push_back(member.element(rank));
+    return call.shape.is_tuple() ? Value::tuple(std::move(pieces)) : pieces[0];
+  }
+  const std::int64_t dimension = call.instruction.dimension(0);
+  std::vector<Literal> results;
+  for (std::int64_t i = 0; i < call.num_operands(); ++i) {
+    if (call.dims(i)[static_cast<std::size_t>(dimension)] % size != 0)
+      return wrong(call, "cannot split dimension ", dimension, " among ", size, " members");
+    std::vector<Literal> pieces;
+    for (const Value& member : given) pieces.push_back(piece_of(member.element(i).array(), dimension, rank, size));
+    results.push_back(joined(pieces, dimension, shape_of(call, static_cast<std::size_t>(i))));
+  }
+  return tuple_unless_one(std::move(results));
+}
+
+// Rows [input_offsets[j], + send_sizes[j]) of a member go to member j, to output_offsets[j] there.
+Expected<Value> ragged_all_to_all(const Call& call) {
+  if (call.array(2).shape().rank() != 1)
+    return fail(Code::Unimplemented, call.instruction.name(), ": the interpreter runs ragged exchanges of rank 1");
+  const Group group = TRY(group_of(call));
+  const std::vector<Value> given = TRY(exchange(call, group, operands_of(call)));
+  const std::int64_t per_member = call.array(2).num_elements() / static_cast<std::int64_t>(group.size());
+  const std::int64_t first = rank_in(call, group) * per_member;
+  Literal result = call.array(1);
+  for (const Value& member : given)
+    for (std::int64_t k = 0; k < per_member; ++k) TRY(receive_rows(call, member, first + k, result));
+  return Value(std::move(result));
+}
+
+// The value of the source that names this device as its target, or zeros.
+Expected<Value> collective_permute(const Call& call) {
+  const auto& attr = call.instruction.attr<hlo::PermuteAttr>();
+  if (!attr.slice_sizes.empty())
+    return fail(Code::Unimplemented, call.instruction.name(), ": the interpreter permutes whole arrays, not slices");
+  const Group all = TRY(everyone(call));  // device of each id
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
+  for (const auto& [source, target] : attr.pairs) {
+    const auto count = static_cast<std::int64_t>(all.size());
+    if (source < 0 || target < 0 || source >= count || target >= count)
+      return wrong(call, "names the pair {", source, ",", target, "} among ", count);
+    pairs.emplace_back(all[static_cast<std::size_t>(source)], all[static_cast<std::size_t>(target)]);
+  }
+  const Group group = connected(pairs, call.machine.place().device);
+  const std::vector<Value> given = TRY(exchange(call, group, operands_of(call)));
+  for (const auto& [source, target] : pairs) {
+    if (target != call.machine.place().device) continue;
+    const std::size_t rank = static_cast<std::size_t>(std::find(group.begin(), group.end(), source) - group.begin());
+    return call.num_operands() == 1 ? given[rank].element(0) : given[rank];
+  }
+  std::vector<Literal> zeros;
+  for (std::int64_t i = 0; i < call.num_operands(); ++i) zeros.emplace_back(call.array(i).shape());
+  return tuple_unless_one(std::move(zeros));
+}
+
+}  // namespace hloom::interp

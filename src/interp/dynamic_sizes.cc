@@ -1,0 +1,215 @@
+// Arrays that have run-time sizes (hlo-ops 11). An operation on such operands is run on arrays of just these sizes, so
+// that what lies past them cannot count; its result is put into an array of the bound.
+
+#include <algorithm>
+
+#include "base/try.h"
+#include "interp/contraction.h"
+#include "interp/index.h"
+#include "interp/ops.h"
+
+namespace hloom::interp {
+namespace {
+
+using hlo::Instruction;
+using hlo::Literal;
+using hlo::Opcode;
+
+// The first sizes[d] elements of each dimension.
+Literal cropped(const Literal& array, const Dims& sizes) {
+  if (sizes == array.shape().dims()) return array;
+  Literal result(Shape::array(array.dtype(), sizes));
+  copy_box(result.mutable_bytes().data(), {0, row_major(sizes)}, array.bytes().data(),
+           {0, row_major(array.shape().dims())}, sizes, byte_width(array.dtype()));
+  return result;
+}
+
+// The array within one of the bound's sizes.
+Value bounded(const Value& value, const Shape& bound) {
+  if (value.is_tuple()) {
+    std::vector<Value> elements;
+    for (std::size_t i = 0; i < value.elements().size(); ++i)
+      elements.push_back(bounded(value.elements()[i], bound.elements()[i]));
+    return Value::tuple(std::move(elements));
+  }
+  const Literal& array = value.array();
+  if (array.shape().dims() == bound.dims()) return value;
+  Literal result(bound);
+  const Dims& sizes = array.shape().dims();
+  copy_box(result.mutable_bytes().data(), {0, row_major(bound.dims())}, array.bytes().data(), {0, row_major(sizes)},
+           sizes, byte_width(array.dtype()));
+  return Value(std::move(result), sizes);
+}
+
+Shape with_dims(const Shape& shape, Dims dims) { return Shape::array(shape.dtype(), std::move(dims)); }
+
+// Sizes along which operands must agree: the smallest counts, and the others are cropped to it.
+void agree(std::span<Value> operands, const Dims& sizes) {
+  for (Value& operand : operands)
+    if (!operand.is_tuple() && operand.array().shape().dims().size() == sizes.size())
+      operand = Value(cropped(operand.array(), sizes));
+}
+
+Dims least(std::span<const Value> operands) {
+  Dims sizes;
+  for (const Value& operand : operands) {
+    const Dims& dims = operand.array().shape().dims();
+    if (sizes.size() < dims.size()) sizes = dims;
+    for (std::size_t d = 0; d < dims.size(); ++d) sizes[d] = std::min(sizes[d], dims[d]);
+  }
+  return sizes;
+}
+
+Dims dims_of(const Value& value) { return value.array().shape().dims(); }
+
+Dims dot_dims(const hlo::DotAttr& attr, std::span<Value> operands) {
+  Dims lhs = dims_of(operands[0]), rhs = dims_of(operands[1]);
+  const auto pair = [&](const Dims& a, const Dims& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      std::int64_t &x = lhs[static_cast<std::size_t>(a[i])], &y = rhs[static_cast<std::size_t>(b[i])];
+      x = y = std::min(x, y);
+    }
+  };
+  pair(attr.lhs_batch, attr.rhs_batch);
+  pair(attr.lhs_contracting, attr.rhs_contracting);
+  operands[0] = Value(cropped(operands[0].array(), lhs));
+  operands[1] = Value(cropped(operands[1].array(), rhs));
+  Dims result;
+  for (const std::int64_t d : attr.lhs_batch) result.push_back(lhs[static_cast<std::size_t>(d)]);
+  for (const std::int64_t d : other_dims(static_cast<std::int64_t>(lhs.size()), attr.lhs_batch, attr.lhs_contracting))
+    result.push_back(lhs[static_cast<std::size_t>(d)]);
+  for (const std::int64_t d : other_dims(static_cast<std::int64_t>(rhs.size()), attr.rhs_batch, attr.rhs_contracting))
+    result.push_back(rhs[static_cast<std::size_t>(d)]);
+  return result;
+}
+
+Dims concatenated_dims(const Instruction& i, std::span<Value> operands) {
+  const auto along = static_cast<std::size_t>(i.dimension(0));
+  Dims sizes = least(operands);
+  std::int64_t total = 0;
+  for (Value& operand : operands) {
+    sizes[along] = dims_of(operand)[along];
+    total += sizes[along];
+    operand = Value(cropped(operand.array(), sizes));
+  }
+  sizes[along] = total;
+  return sizes;
+}
+
+Dims padded_dims(const Instruction& i, Dims dims) {
+  const auto& padding = i.attr<hlo::PadAttr>().dims;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    dims[d] = std::max<std::int64_t>(
+        0, padding[d].low + padding[d].high + dims[d] + std::max<std::int64_t>(dims[d] - 1, 0) * padding[d].interior);
+  return dims;
+}
+
+// The one dynamic dimension of the result takes what the others leave.
+Dims reshaped_dims(const Instruction& i, std::int64_t count) {
+  Dims dims = i.shape().dims();
+  const std::int64_t inferred = i.attr<hlo::ReshapeAttr>().inferred_dimension;
+  for (std::int64_t d = 0; d < i.shape().rank(); ++d) {
+    if (!i.shape().is_dynamic_dim(d) || (inferred >= 0 && d != inferred)) continue;
+    dims[static_cast<std::size_t>(d)] = 1;
+    const std::int64_t others = product(dims);
+    dims[static_cast<std::size_t>(d)] = others == 0 ? 0 : count / others;
+    break;
+  }
+  return dims;
+}
+
+// The shape of the result for operands of their run-time sizes, which are cropped where they must agree.
+Expected<Shape> run_time_shape(const Instruction& i, std::span<Value> operands) {
+  const Shape& bound = i.shape();
+  Dims dims = operands[0].is_tuple() ? Dims() : dims_of(operands[0]);
+  switch (i.opcode()) {
+    case Opcode::Reverse: return with_dims(bound, std::move(dims));
+    case Opcode::Broadcast: {
+      Dims result = bound.dims();
+      for (std::size_t d = 0; d < dims.size(); ++d) result[static_cast<std::size_t>(i.dimensions()[d])] = dims[d];
+      return with_dims(bound, std::move(result));
+    }
+    case Opcode::Transpose: {
+      Dims result;
+      for (const std::int64_t d : i.dimensions()) result.push_back(dims[static_cast<std::size_t>(d)]);
+      return with_dims(bound, std::move(result));
+    }
+    case Opcode::Concatenate: return with_dims(bound, concatenated_dims(i, operands));
+    case Opcode::Pad: return with_dims(bound, padded_dims(i, std::move(dims)));
+    case Opcode::Reshape: return with_dims(bound, reshaped_dims(i, product(dims)));
+    case Opcode::Dot: return with_dims(bound, dot_dims(i.attr<hlo::DotAttr>(), operands));
+    case Opcode::Reduce: {
+      const Dims sizes = least(operands.first(operands.size() / 2));
+      agree(operands.first(operands.size() / 2), sizes);
+      Dims result;
+      for (const std::int64_t d : other_dims(static_cast<std::int64_t>(sizes.size()), i.dimensions(), {}))
+        result.push_back(sizes[static_cast<std::size_t>(d)]);
+      if (!bound.is_tuple()) return with_dims(bound, std::move(result));
+      std::vector<Shape> elements;
+      for (const Shape& element : bound.elements()) elements.push_back(with_dims(element, result));
+      return Shape::tuple(std::move(elements));
+    }
+    case Opcode::Sort: {
+      const Dims sizes = least(operands);
+      agree(operands, sizes);
+      return bound;  // a sort's result takes the operands' shapes
+    }
+    default: break;
+  }
+  if (!hlo::is_elementwise(i.opcode()))
+    return fail(Code::Unimplemented, i.name(), ": the interpreter does not run ", i.opcode(),
+                " on operands with run-time sizes");
+  const Dims sizes = least(operands);
+  agree(operands, sizes);
+  return with_dims(bound, sizes);
+}
+
+}  // namespace
+
+Expected<Value> get_dimension_size(const Call& call) {
+  const auto d = static_cast<std::size_t>(call.instruction.dimension(0));
+  const Value& operand = call.operands[0];
+  const std::int64_t size = operand.sizes().empty() ? call.dims(0)[d] : operand.sizes()[d];
+  hlo::Literal result(call.shape);
+  result.mutable_data<std::int32_t>()[0] = static_cast<std::int32_t>(size);
+  return Value(std::move(result));
+}
+
+Expected<Value> set_dimension_size(const Call& call) {
+  const auto d = static_cast<std::size_t>(call.instruction.dimension(0));
+  const Value& operand = call.operands[0];
+  const std::int64_t size = hlo::element_as_int64(call.array(1), 0);
+  if (size < 0 || size > call.dims(0)[d])
+    return wrong(call, "sets dimension ", d, " of ", to_string(operand.array().shape(), false), " to size ", size);
+  Dims sizes = operand.sizes().empty() ? call.dims(0) : operand.sizes();
+  sizes[d] = size;
+  return Value(operand.array(), std::move(sizes));
+}
+
+Expected<Value> dynamic_reshape(const Call& call) {
+  Dims sizes;
+  for (std::int64_t i = 1; i < call.num_operands(); ++i) sizes.push_back(hlo::element_as_int64(call.array(i), 0));
+  const Shape& bound = call.instruction.shape();
+  std::int64_t count = 1;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    const auto dim = static_cast<std::int64_t>(d);
+    if (sizes[d] < 0 || sizes[d] > bound.dim(dim) || (sizes[d] != bound.dim(dim) && !bound.is_dynamic_dim(dim)))
+      return wrong(call, "size ", sizes[d], " of dimension ", d, " does not fit ", to_string(bound, false));
+    count *= sizes[d];
+  }
+  if (count != call.array(0).num_elements())
+    return wrong(call, "an array of ", call.array(0).num_elements(), " elements cannot have ", count);
+  const auto bytes = call.array(0).bytes();
+  return bounded(Value(Literal::from_bytes(with_dims(bound, sizes), {bytes.begin(), bytes.end()})), bound);
+}
+
+Expected<Value> evaluate_dynamic(Machine& machine, const Instruction& i, std::span<Value> operands) {
+  for (Value& operand : operands)
+    if (!operand.is_tuple() && operand.is_dynamic()) operand = Value(cropped(operand.array(), operand.sizes()));
+  if (i.opcode() == Opcode::DynamicReshape) return machine.evaluate_static(i, i.shape(), operands);
+  const Shape shape = TRY(run_time_shape(i, operands));
+  const Value result = TRY(machine.evaluate_static(i, shape, operands));
+  return bounded(result, i.shape());
+}
+
+}  // namespace hloom::interp

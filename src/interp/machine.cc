@@ -1,0 +1,319 @@
+#include "interp/machine.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/fail.h"
+#include "base/try.h"
+#include "interp/ops.h"
+#include "interp/scalar_function.h"
+
+namespace hloom::interp {
+namespace {
+
+using hlo::Computation;
+using hlo::Instruction;
+using hlo::Opcode;
+
+// Computations nest at most this deep, so that the stack holds.
+constexpr std::int64_t kMaxDepth = 500;
+
+// What has to run: what the root needs, and what has side effects with what that needs.
+std::unordered_set<const Instruction*> live_instructions(const Computation& computation,
+                                                         const std::vector<Instruction*>& order) {
+  std::unordered_set<const Instruction*> live{computation.root()};
+  std::vector<const Instruction*> open{computation.root()};
+  const auto close = [&] {
+    while (!open.empty()) {
+      const Instruction* i = open.back();
+      open.pop_back();
+      for (const Instruction* operand : i->operands())
+        if (live.insert(operand).second) open.push_back(operand);
+    }
+  };
+  close();
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    if (live.contains(*it) || !hlo::has_side_effect(**it)) continue;
+    live.insert(*it);
+    open.push_back(*it);
+    close();
+  }
+  return live;
+}
+
+// Operations that pass run-time sizes on, or work with them.
+bool handles_sizes(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::Tuple:
+    case Opcode::GetTupleElement:
+    case Opcode::While:
+    case Opcode::Conditional:
+    case Opcode::Call:
+    case Opcode::Fusion:
+    case Opcode::AsyncStart:
+    case Opcode::AsyncUpdate:
+    case Opcode::AsyncDone:
+    case Opcode::Copy:
+    case Opcode::CopyStart:
+    case Opcode::CopyDone:
+    case Opcode::OptBarrier:
+    case Opcode::Domain:
+    case Opcode::AddDependency:
+    case Opcode::AfterAll:
+    case Opcode::GetDimensionSize:
+    case Opcode::SetDimensionSize: return true;
+    default: return false;
+  }
+}
+
+Expected<Value> unimplemented(const Call& call) {
+  return fail(Code::Unimplemented, call.instruction.name(), ": the interpreter does not run ",
+              call.instruction.opcode());
+}
+
+// The switch has no default: who adds an opcode is led here.
+Expected<Value> dispatch(const Call& c) {
+  switch (c.instruction.opcode()) {
+    case Opcode::Abs:
+    case Opcode::Acos:
+    case Opcode::Acosh:
+    case Opcode::Add:
+    case Opcode::And:
+    case Opcode::Asin:
+    case Opcode::Asinh:
+    case Opcode::Atan:
+    case Opcode::Atan2:
+    case Opcode::Atanh:
+    case Opcode::Cbrt:
+    case Opcode::Ceil:
+    case Opcode::Clamp:
+    case Opcode::Compare:
+    case Opcode::Complex:
+    case Opcode::Convert:
+    case Opcode::Cosh:
+    case Opcode::Cosine:
+    case Opcode::CountLeadingZeros:
+    case Opcode::Divide:
+    case Opcode::Erf:
+    case Opcode::Exponential:
+    case Opcode::ExponentialMinusOne:
+    case Opcode::Floor:
+    case Opcode::Imag:
+    case Opcode::IsFinite:
+    case Opcode::Log:
+    case Opcode::LogPlusOne:
+    case Opcode::Logistic:
+    case Opcode::Maximum:
+    case Opcode::Minimum:
+    case Opcode::Mulhi:
+    case Opcode::Multiply:
+    case Opcode::Negate:
+    case Opcode::Not:
+    case Opcode::Or:
+    case Opcode::Popcnt:
+    case Opcode::Power:
+    case Opcode::Real:
+    case Opcode::ReducePrecision:
+    case Opcode::Remainder:
+    case Opcode::RoundNearestAfz:
+    case Opcode::RoundNearestEven:
+    case Opcode::Rsqrt:
+    case Opcode::Select:
+    case Opcode::ShiftLeft:
+    case Opcode::ShiftRightArithmetic:
+    case Opcode::ShiftRightLogical:
+    case Opcode::Sign:
+    case Opcode::Sine:
+    case Opcode::Sinh:
+    case Opcode::Sqrt:
+    case Opcode::StochasticConvert:
+    case Opcode::Subtract:
+    case Opcode::Tan:
+    case Opcode::Tanh:
+    case Opcode::Xor: return elementwise(c);
+    case Opcode::Map: return map(c);
+
+    case Opcode::Bitcast: return bitcast(c);
+    case Opcode::BitcastConvert: return bitcast_convert(c);
+    case Opcode::Broadcast: return broadcast(c);
+    case Opcode::Concatenate: return concatenate(c);
+    case Opcode::DynamicSlice: return dynamic_slice(c);
+    case Opcode::DynamicUpdateSlice: return dynamic_update_slice(c);
+    case Opcode::Gather: return gather(c);
+    case Opcode::Iota: return iota(c);
+    case Opcode::Pad: return pad(c);
+    case Opcode::Reshape: return reshape(c);
+    case Opcode::Reverse: return reverse(c);
+    case Opcode::Scatter: return scatter(c);
+    case Opcode::Slice: return slice(c);
+    case Opcode::Transpose: return transpose(c);
+
+    case Opcode::Reduce: return reduce(c);
+    case Opcode::ReduceWindow: return reduce_window(c);
+    case Opcode::Scan: return scan(c);
+    case Opcode::SelectAndScatter: return select_and_scatter(c);
+    case Opcode::Sort: return sort(c);
+    case Opcode::Topk: return topk(c);
+
+    case Opcode::BatchNormGrad: return batch_norm_grad(c);
+    case Opcode::BatchNormInference: return batch_norm_inference(c);
+    case Opcode::BatchNormTraining: return batch_norm_training(c);
+    case Opcode::Cholesky: return cholesky(c);
+    case Opcode::Convolution: return convolution(c);
+    case Opcode::Dot: return dot(c);
+    case Opcode::Fft: return fft(c);
+    case Opcode::RaggedDot: return ragged_dot(c);
+    case Opcode::ScaledDot: return scaled_dot(c);
+    case Opcode::TriangularSolve: return triangular_solve(c);
+
+    case Opcode::Rng: return rng(c);
+    case Opcode::RngBitGenerator: return rng_bit_generator(c);
+    case Opcode::RngGetAndUpdateState: return rng_get_and_update_state(c);
+
+    case Opcode::Constant: return Value(c.instruction.literal());
+    case Opcode::Tuple: return tuple(c);
+    case Opcode::GetTupleElement: return get_tuple_element(c);
+    case Opcode::While: return while_loop(c);
+    case Opcode::Conditional: return conditional(c);
+    case Opcode::Call:
+    case Opcode::Fusion: return call(c);
+    case Opcode::AsyncStart: return async_start(c);
+    case Opcode::CopyStart: return copy_start(c);
+    case Opcode::AfterAll: return Value(hlo::Literal(Shape::token()));
+    case Opcode::AddDependency:
+    case Opcode::AllReduceDone:
+    case Opcode::AsyncUpdate:
+    case Opcode::Copy:
+    case Opcode::Domain:
+    case Opcode::OptBarrier: return c.operands[0];
+    case Opcode::AllGatherDone:
+    case Opcode::AsyncDone:
+    case Opcode::CollectivePermuteDone: return c.operands[0].element(1);
+    case Opcode::CopyDone: return c.operands[0].element(0);
+    case Opcode::CustomCall: return custom_call(c);
+
+    case Opcode::DynamicReshape: return dynamic_reshape(c);
+    case Opcode::GetDimensionSize: return get_dimension_size(c);
+    case Opcode::SetDimensionSize: return set_dimension_size(c);
+
+    case Opcode::AllGather: return all_gather(c);
+    case Opcode::AllGatherStart: return started(c, all_gather(c));
+    case Opcode::AllReduce:
+    case Opcode::AllReduceStart: return all_reduce(c);
+    case Opcode::AllToAll: return all_to_all(c);
+    case Opcode::CollectiveBroadcast: return collective_broadcast(c);
+    case Opcode::CollectivePermute: return collective_permute(c);
+    case Opcode::CollectivePermuteStart: return started(c, collective_permute(c));
+    case Opcode::CollectiveReduce: return collective_reduce(c);
+    case Opcode::PartitionId: return partition_id(c);
+    case Opcode::RaggedAllToAll: return ragged_all_to_all(c);
+    case Opcode::ReduceScatter: return reduce_scatter(c);
+    case Opcode::ReplicaId: return replica_id(c);
+
+    case Opcode::Infeed:
+    case Opcode::Outfeed:
+    case Opcode::Recv:
+    case Opcode::RecvDone:
+    case Opcode::Send:
+    case Opcode::SendDone:
+    case Opcode::Shuffle: return unimplemented(c);
+    case Opcode::Parameter: break;
+  }
+  return wrong(c, "a parameter has no value of its own");
+}
+
+}  // namespace
+
+Machine::Machine(const Options& options, Place place, Fabric* fabric)
+    : options_(options), place_(place), fabric_(fabric), rng_state_(1) {}
+
+Machine::~Machine() = default;
+
+ScalarFunction& Machine::scalar_function(const Computation& computation) {
+  auto& function = scalar_functions_[&computation];
+  if (!function) function = std::make_unique<ScalarFunction>(*this, computation);
+  return *function;
+}
+
+const Machine::Prepared& Machine::prepared(const Computation& computation) {
+  const auto [found, is_new] = prepared_.try_emplace(&computation);
+  Prepared& result = found->second;
+  if (!is_new) return result;
+  const std::vector<Instruction*> order = computation.post_order();
+  const auto live = live_instructions(computation, order);
+  std::unordered_map<const Instruction*, std::size_t> slots;
+  for (const Instruction* i : order) {
+    if (!live.contains(i)) continue;
+    Step step{i, result.num_slots++, {}, {}};
+    if (i->opcode() == Opcode::Constant) step.constant = Value(i->literal());
+    for (const Instruction* operand : i->operands()) step.operands.push_back({slots.at(operand), false});
+    slots[i] = step.slot;
+    result.steps.push_back(std::move(step));
+  }
+  result.root = slots.at(computation.root());
+  std::vector<bool> used(result.num_slots, false);
+  used[result.root] = true;
+  for (auto step = result.steps.rbegin(); step != result.steps.rend(); ++step)
+    for (auto operand = step->operands.rbegin(); operand != step->operands.rend(); ++operand)
+      if (!used[operand->slot]) operand->last = used[operand->slot] = true;
+  return result;
+}
+
+Expected<Value> Machine::run(const Computation& computation, std::vector<Value> arguments) {
+  HLOOM_CHECK(arguments.size() == computation.parameters().size());
+  if (depth_ >= kMaxDepth)
+    return fail(Code::ResourceExhausted, computation.name(), ": calls nest deeper than ", kMaxDepth);
+  ++depth_;
+  const Prepared& ready = prepared(computation);
+  std::vector<Value> slots(ready.num_slots);
+  std::vector<Value> operands;
+  for (const Step& step : ready.steps) {
+    if (step.instruction->opcode() == Opcode::Parameter) {
+      slots[step.slot] = std::move(arguments[static_cast<std::size_t>(step.instruction->parameter_number())]);
+      continue;
+    }
+    if (step.instruction->opcode() == Opcode::Constant) {
+      slots[step.slot] = step.constant;
+      continue;
+    }
+    operands.clear();
+    for (const Operand& operand : step.operands) {
+      Value& value = slots[operand.slot];
+      operands.push_back(operand.last ? std::move(value) : value);
+    }
+    slots[step.slot] = TRY(evaluate(*step.instruction, operands));
+  }
+  --depth_;
+  return std::move(slots[ready.root]);
+}
+
+Expected<> Machine::check_size(const Instruction& instruction, const Shape& shape) const {
+  for (const Shape& element : shape.elements()) TRY(check_size(instruction, element));
+  if (!shape.is_array()) return {};
+  const auto count = shape.element_count();
+  if (!count || *count > options_.max_array_bytes / byte_width(shape.dtype()))
+    return fail(Code::ResourceExhausted, instruction.name(), ": ", to_string(shape, false), " is larger than ",
+                options_.max_array_bytes, " bytes, the most that the interpreter may take for an array");
+  return {};
+}
+
+Expected<Value> Machine::evaluate(const Instruction& instruction, std::span<Value> operands) {
+  if (options_.max_steps > 0 && ++steps_ > options_.max_steps)
+    return fail(Code::ResourceExhausted, instruction.name(), ": the program ran ", options_.max_steps,
+                " instructions, the most it may");
+  TRY(check_size(instruction, instruction.shape()));
+  const bool dynamic = !handles_sizes(instruction.opcode()) &&
+                       std::any_of(operands.begin(), operands.end(), [](const Value& v) { return v.is_dynamic(); });
+  Value result = TRY(dynamic ? evaluate_dynamic(*this, instruction, operands)
+                             : evaluate_static(instruction, instruction.shape(), operands));
+  if (options_.observer != nullptr)
+    (*options_.observer)(place_.device, instruction, to_literal(result, instruction.shape()));
+  return result;
+}
+
+Expected<Value> Machine::evaluate_static(const Instruction& instruction, const Shape& shape,
+                                         std::span<Value> operands) {
+  return dispatch(Call{instruction, shape, operands, *this});
+}
+
+}  // namespace hloom::interp
