@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "hlo/boxed.h"
 #include "hlo/literal.h"
 #include "hlo/sharding.h"
 #include "hloom/shape.h"
@@ -347,9 +348,9 @@ struct Annotations {
   std::string backend_config;   ///< as written, without quotes; hloom's own part is in `decisions`
   /// What hloom decided about the instruction: backend_config={"hloom":{"key":"value", …}}.
   StringMap decisions;
-  std::optional<Sharding> sharding;
-  std::optional<Statistics> statistics;
-  std::optional<ResultAccuracy> result_accuracy;
+  Boxed<Sharding> sharding;
+  Boxed<Statistics> statistics;
+  Boxed<ResultAccuracy> result_accuracy;
   std::string origin;           ///< canonical text between the braces
   bool operator==(const Annotations&) const = default;
 };

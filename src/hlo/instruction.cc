@@ -31,29 +31,41 @@ void Instruction::append_operand(Instruction* operand) {
 
 const std::vector<Instruction*>& Instruction::control_predecessors() const {
   static const std::vector<Instruction*> kNone;
-  return control_ ? control_->before : kNone;
+  return links_ ? links_->before : kNone;
 }
 
 const std::vector<Instruction*>& Instruction::control_successors() const {
   static const std::vector<Instruction*> kNone;
-  return control_ ? control_->after : kNone;
+  return links_ ? links_->after : kNone;
 }
 
 void Instruction::add_control_predecessor(Instruction* before) {
   HLOOM_CHECK(before->parent_ == parent_ && before != this);
   const auto& known = control_predecessors();
   if (std::ranges::find(known, before) != known.end()) return;
-  if (!control_) control_ = std::make_unique<ControlEdges>();
-  if (!before->control_) before->control_ = std::make_unique<ControlEdges>();
-  control_->before.push_back(before);
-  before->control_->after.push_back(this);
+  if (!links_) links_ = std::make_unique<Links>();
+  if (!before->links_) before->links_ = std::make_unique<Links>();
+  links_->before.push_back(before);
+  before->links_->after.push_back(this);
 }
 
 void Instruction::drop_control_edges() {
-  if (!control_) return;
-  for (Instruction* before : control_->before) erase_one(before->control_->after, this);
-  for (Instruction* after : control_->after) erase_one(after->control_->before, this);
-  control_ = nullptr;
+  if (!links_) return;
+  for (Instruction* before : links_->before) erase_one(before->links_->after, this);
+  for (Instruction* after : links_->after) erase_one(after->links_->before, this);
+  links_->before.clear();
+  links_->after.clear();
+}
+
+const std::vector<Computation*>& Instruction::called() const {
+  static const std::vector<Computation*> kNone;
+  return links_ ? links_->called : kNone;
+}
+
+void Instruction::set_called(std::vector<Computation*> called) {
+  if (!links_ && called.empty()) return;
+  if (!links_) links_ = std::make_unique<Links>();
+  links_->called = std::move(called);
 }
 
 const Annotations& Instruction::annotations() const {

@@ -43,12 +43,12 @@ class Instruction {
 
   /// Computations it calls: to_apply or calls; while: condition, body; conditional: the branches in order;
   /// select-and-scatter: select, scatter; custom-call: all.
-  const std::vector<Computation*>& called() const { return called_; }
-  Computation* called(std::int64_t i) const { return called_[static_cast<std::size_t>(i)]; }
+  const std::vector<Computation*>& called() const;
+  Computation* called(std::int64_t i) const { return called()[static_cast<std::size_t>(i)]; }
   Computation* to_apply() const { return called(0); }
   Computation* condition() const { return called(0); }
   Computation* body() const { return called(1); }
-  void set_called(std::vector<Computation*> called) { called_ = std::move(called); }
+  void set_called(std::vector<Computation*> called);
 
   /// dimensions={…} of broadcast, transpose, reverse, concatenate, reduce, sort, map, scan, all-gather, …
   const Dims& dimensions() const { return dimensions_; }
@@ -104,11 +104,11 @@ class Instruction {
   Shape shape_;
   Computation* parent_ = nullptr;
   std::vector<Instruction*> operands_, users_;
-  struct ControlEdges {
-    std::vector<Instruction*> before, after;
+  struct Links {  ///< what few instructions have
+    std::vector<Instruction*> before, after;  ///< control edges
+    std::vector<Computation*> called;
   };
-  std::unique_ptr<ControlEdges> control_;
-  std::vector<Computation*> called_;
+  std::unique_ptr<Links> links_;
   Dims dimensions_;
   Attributes attributes_;
   std::unique_ptr<Annotations> annotations_;

@@ -82,7 +82,7 @@ Instruction* Computation::add_clone(const Instruction& like, std::vector<Instruc
                                                       : add(like.opcode(), like.shape(), std::move(operands), wanted);
   i->attributes_ = like.attributes_;
   i->dimensions_ = like.dimensions_;
-  i->called_ = like.called_;
+  i->set_called(like.called());
   i->set_place(like.line(), like.column());
   if (like.annotations_) i->annotations_ = std::make_unique<Annotations>(*like.annotations_);
   return i;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hlo/instruction.h"
+#include "hlo/name_set.h"
 
 namespace hloom::hlo {
 
@@ -168,7 +169,7 @@ class Module {
   friend class Computation;
   /// Names in use, and for a base the last suffix given.
   struct Names {
-    std::unordered_set<std::string_view> taken;  ///< views of the owners' names
+    NameSet taken;
     std::unordered_map<std::string, std::int64_t> last_suffix;
     std::string unique(std::string_view name);
   };
