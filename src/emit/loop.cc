@@ -88,11 +88,12 @@ Bounds bounds_of(Function& f, const Loop& loop) {
   const auto constant = [&](std::int64_t x) { return b.getInt64(static_cast<std::uint64_t>(x)); };
   Value* from = loop.from_value == kernels::kNoValue ? constant(loop.from) : uniform(f, loop.from_value).real;
   Value* to = loop.to_value == kernels::kNoValue ? constant(loop.to) : uniform(f, loop.to_value).real;
-  if (loop.block == 0) return {from, to};
-  HLOOM_CHECK(loop.from_value == kernels::kNoValue && loop.to_value == kernels::kNoValue);
+  const bool constants = loop.from_value == kernels::kNoValue && loop.to_value == kernels::kNoValue;
+  if (loop.block == 0) return {from, to, constants && loop.from < loop.to};
+  HLOOM_CHECK(constants);
   const std::int64_t count = loop.to - loop.from;
   // One block is the whole loop, and the entry has tested that the call holds it.
-  if (f.kernel.blocks == 1 && count <= loop.block) return {from, to};
+  if (f.kernel.blocks == 1 && count <= loop.block) return {from, to, count > 0};
   Value* first = b.CreateAdd(b.CreateMul(f.begin, constant(loop.block)), from);
   Value* last = b.CreateAdd(b.CreateMul(f.end, constant(loop.block)), from);
   if (count % loop.block != 0 || f.kernel.blocks * loop.block > count)
