@@ -58,6 +58,9 @@ class Elements {
     return result;
   }
 
+  /// Says what an element is: at() gives it from here on, under the present mask.
+  void remember(const hlo::Instruction&, const Point&, const ShapeIndex& leaf, Value);
+
   Builder& builder() { return b_; }
 
  private:
@@ -87,7 +90,6 @@ class Elements {
   using Factors = std::function<Expected<std::pair<Value, Value>>(const Point&, Value& mask)>;
   /// Σ over a box of products, fused and in f32 at least.
   One multiply_sum(const std::vector<std::int64_t>& box, DType type, const Factors& factors);
-  void remember(const hlo::Instruction&, const Point&, const ShapeIndex& leaf, Value);
 
   using Walk = std::function<Expected<std::vector<Value>>(const Point& window, const std::vector<Value>& sofar)>;
   /// Loops over a box one by one, carrying values: the result of `step` goes into the next.

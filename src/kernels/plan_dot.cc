@@ -1,11 +1,72 @@
 #include "kernels/plan_dot.h"
 
-namespace hloom::kernels {
+#include <algorithm>
+#include <string>
 
-bool is_dot_fusion(const hlo::Instruction&) { return false; }
-Expected<Kernel> plan_dot(const hlo::Instruction& fusion, const VectorUnit&) { return plan_fusion(fusion); }
-Expected<> plan_dot_into(Builder& b, const hlo::Instruction& fusion, const Places& places, const VectorUnit&) {
-  return plan_fusion_into(b, fusion, places);
+#include "base/check.h"
+#include "base/try.h"
+#include "kernels/dot_builder.h"
+#include "kernels/dot_form.h"
+#include "kernels/dot_problem.h"
+
+namespace hloom::kernels {
+namespace {
+
+Argument argument_of(const Shape& shape, std::string name, bool written) {
+  return {std::move(name), shape.dtype(), shape.num_elements(), written, byte_width(shape.dtype()), false};
+}
+
+// Arguments in order: operands' leaves, results' leaves.
+Places add_arguments(Kernel& kernel, const hlo::Instruction& fusion) {
+  Places places;
+  const auto add = [&](const Shape& shape, std::string name, bool written, std::vector<Place>& to) {
+    to.push_back({static_cast<int>(kernel.arguments.size()), 0, shape});
+    kernel.arguments.push_back(argument_of(shape, std::move(name), written));
+  };
+  for (const hlo::Instruction* o : fusion.operands())
+    for (const Shape* leaf : leaves(o->shape()))
+      add(*leaf, "a" + std::to_string(places.operands.size()), false, places.operands);
+  for (const Shape* leaf : leaves(fusion.shape()))
+    add(*leaf, "y" + std::to_string(places.results.size()), true, places.results);
+  return places;
+}
+
+// Multiply-adds count as two; bytes are those of operands and results.
+std::int64_t work_of(const DotProblem& problem, const hlo::Instruction& fusion) {
+  std::int64_t flops = 2 * problem.sum_extent();
+  for (std::size_t a = 0; a <= problem.rhs_axis; ++a) flops *= problem.extent(a);
+  std::int64_t bytes = fusion.shape().size_bytes();
+  for (const hlo::Instruction* o : fusion.operands()) bytes += o->shape().size_bytes();
+  return std::max(flops, bytes);
+}
+
+}  // namespace
+
+bool is_dot_fusion(const hlo::Instruction& fusion) { return find_dot(fusion).dot != nullptr; }
+
+Expected<Kernel> plan_dot(const hlo::Instruction& fusion, const VectorUnit& unit) {
+  const DotFusion found = find_dot(fusion);
+  HLOOM_CHECK(found.dot != nullptr);
+  Builder b(fusion.name());
+  const Places places = add_arguments(b.kernel(), fusion);
+  const DotProblem problem = TRY(analyse_dot(found, places));
+  const DotForm form = choose_form(problem, sum_type_of(*found.dot), unit, true);
+  const std::int64_t blocks = TRY(DotBuilder(b, found, places, problem, form).build());
+  Kernel kernel = std::move(b).finish();
+  kernel.blocks = blocks;
+  kernel.block_cost = work_of(problem, fusion) / blocks;
+  if (kernel.scratch_bytes > 0) kernel.scratch_type = sum_type_of(*found.dot);
+  return kernel;
+}
+
+Expected<> plan_dot_into(Builder& b, const hlo::Instruction& fusion, const Places& places, const VectorUnit& unit) {
+  const DotFusion found = find_dot(fusion);
+  HLOOM_CHECK(found.dot != nullptr);
+  b.forget_loads();
+  const DotProblem problem = TRY(analyse_dot(found, places));
+  const DotForm form = choose_form(problem, sum_type_of(*found.dot), unit, false);
+  TRY(DotBuilder(b, found, places, problem, form).build());
+  return {};
 }
 
 }  // namespace hloom::kernels

@@ -1,0 +1,46 @@
+// How a dot is cut into tiles: from shapes and strides alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hloom/shape.h"
+#include "kernels/dot_problem.h"
+#include "kernels/plan_dot.h"
+
+namespace hloom::kernels {
+
+/// `count` tiles of `size` each, from element `first` on; their numbers begin at `tile`.
+struct DotRun {
+  std::int64_t size = 0, count = 0, first = 0, tile = 0;
+};
+
+/// `total` cut into as few tiles as a largest size allows, all sizes within one of each other: at most two runs.
+std::vector<DotRun> balanced_runs(std::int64_t total, std::int64_t largest);
+
+/// The choices of a plan. One operand goes by rows, the other by lanes: rows·vectors accumulators sum a tile.
+struct DotForm {
+  enum class Kind : std::uint8_t {
+    Tile,  ///< lanes along a free axis: for each k a row's element times vectors of the other operand
+    Fold,  ///< lanes along the summed axis, which both operands have dense: partial sums by lanes
+  };
+  Kind kind = Kind::Tile;
+  bool swapped = false;      ///< rows are of rhs, lanes of lhs
+  std::int64_t lanes = 16;   ///< of one vector
+  std::int64_t rows = 1;     ///< of the largest tile
+  std::int64_t vectors = 1;  ///< of the largest tile; Fold: columns
+  std::int64_t chains = 1;   ///< sums that alternate over k, where a tile has too few to keep the units busy
+  bool pack_rows = false;    ///< a cell's rows are copied, converted, before they are used
+  bool pack_lanes = false;   ///< a group's panel is copied so that a step's vectors lie together
+  bool store_through = false;  ///< sums go through scratch, for the results' work is long
+  std::int64_t row_cells = 1, lane_cells = 1;  ///< the grid's cells along both axes
+  std::int64_t blocks = 1;
+};
+
+/// Chooses. `shared`: whether there is a grid. The order of sums depends on `problem` and `sum_type` alone.
+DotForm choose_form(const DotProblem&, DType sum_type, const VectorUnit&, bool shared);
+
+std::string to_string(const DotForm&);
+
+}  // namespace hloom::kernels

@@ -1,0 +1,407 @@
+#include "kernels/dot_problem.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "base/try.h"
+
+namespace hloom::kernels {
+
+using hlo::Instruction;
+using hlo::Opcode;
+
+// --- Which fusions -------------------------------------------------------------------------------------------------
+
+namespace {
+
+// How instructions depend on the dot: not at all, by elementwise ops alone (so that an element is made of the dot's at
+// the same point), or otherwise.
+enum class Over : std::uint8_t { Apart, Elementwise, Else };
+using Dependence = std::unordered_map<const Instruction*, Over>;
+
+Dependence dependence_on(const Instruction& dot) {
+  Dependence result;
+  for (const Instruction* i : dot.parent()->post_order()) {
+    Over over = i == &dot ? Over::Elementwise : Over::Apart;
+    for (const Instruction* o : i->operands()) over = std::max(over, result[o]);
+    const bool aligned = hlo::is_elementwise(i->opcode()) && same_dims(i->shape(), dot.shape());
+    result[i] = over == Over::Apart || i == &dot || aligned ? over : Over::Else;
+  }
+  return result;
+}
+
+
+bool moves_points(const Instruction& i) {
+  if (i.opcode() == Opcode::Transpose || i.opcode() == Opcode::Reshape) return true;
+  // A bitcast of row-major shapes is a reshape.
+  return i.opcode() == Opcode::Bitcast && i.shape().dtype() == i.operand(0)->shape().dtype() &&
+         i.shape().layout().is_descending() && i.operand(0)->shape().layout().is_descending();
+}
+
+const Instruction* only_dot(const hlo::Computation& computation) {
+  const Instruction* dot = nullptr;
+  for (const Instruction& i : computation.instructions()) {
+    if (i.opcode() != Opcode::Dot) continue;
+    if (dot != nullptr) return nullptr;
+    dot = &i;
+  }
+  return dot;
+}
+
+bool add_root(DotFusion& result, const Instruction* root, ShapeIndex leaf, const Dependence& dependence) {
+  while (root->opcode() == Opcode::Tuple && !leaf.empty()) {
+    root = root->operand(leaf.front());
+    leaf.erase(leaf.begin());
+  }
+  if (!leaf.empty()) return false;
+  DotFusion::Root r;
+  while (dependence.at(root) == Over::Else && moves_points(*root)) {
+    r.moves.insert(r.moves.begin(), root);
+    root = root->operand(0);
+  }
+  r.value = root;
+  result.roots.push_back(r);
+  return dependence.at(root) != Over::Else && root->shape().is_array() && same_dims(root->shape(), result.dot->shape());
+}
+
+}  // namespace
+
+DotFusion find_dot(const Instruction& fusion) {
+  if (fusion.opcode() != Opcode::Fusion) return {};
+  DotFusion result{&fusion, only_dot(*fusion.called(0)), {}};
+  if (result.dot == nullptr) return {};
+  const Dependence dependence = dependence_on(*result.dot);
+  const Instruction* root = fusion.called(0)->root();
+  for (const ShapeIndex& leaf : leaf_indices(root->shape()))
+    if (!add_root(result, root, leaf, dependence)) return {};
+  const auto uses_dot = [&](const DotFusion::Root& r) { return dependence.at(r.value) != Over::Apart; };
+  return std::ranges::any_of(result.roots, uses_dot) ? result : DotFusion{};
+}
+
+DType sum_type_of(const Instruction& dot) {
+  const DType type = dot.shape().dtype();
+  return is_floating(type) && bit_width(type) < 32 ? DType::F32 : type;
+}
+
+// --- Elements ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+Point dot_point(Builder& b, const Instruction& dot, const std::vector<DotAxis>& axes, const AxisIndices& indices,
+                bool summed) {
+  Point point(summed ? dot.attr<hlo::DotAttr>().lhs_contracting.size() : static_cast<std::size_t>(dot.shape().rank()));
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if ((axes[a].of == DotAxis::Of::Sum) != summed) continue;
+    Index rest = indices[a];
+    for (std::size_t p = axes[a].parts.size(); p-- > 0;) {
+      const DotAxis::Part& part = axes[a].parts[p];
+      Index own = rest;
+      if (p > 0) std::tie(rest, own) = b.divmod(rest, part.extent);
+      point[part.dim] = point[part.dim] + own * part.factor;
+    }
+  }
+  return point;
+}
+
+bool holds(const hlo::Dims& dims, std::int64_t d) { return std::ranges::find(dims, d) != dims.end(); }
+
+// Which dimension of the result, or of the list of contracted ones, each dimension of an operand is.
+struct OperandDim {
+  bool summed = false;
+  std::size_t dim = 0;
+};
+std::vector<OperandDim> operand_dims(const Instruction& dot, std::int64_t number) {
+  const auto& d = dot.attr<hlo::DotAttr>();
+  const hlo::Dims& batch = number == 0 ? d.lhs_batch : d.rhs_batch;
+  const hlo::Dims& contracting = number == 0 ? d.lhs_contracting : d.rhs_contracting;
+  const std::int64_t rank = dot.operand(number)->shape().rank();
+  std::size_t next = d.lhs_batch.size();
+  if (number == 1)
+    next = static_cast<std::size_t>(dot.shape().rank() - rank) + d.rhs_contracting.size() + d.rhs_batch.size();
+  std::vector<OperandDim> dims(static_cast<std::size_t>(rank));
+  for (std::size_t k = 0; k < batch.size(); ++k) dims[static_cast<std::size_t>(batch[k])] = {false, k};
+  for (std::size_t k = 0; k < contracting.size(); ++k) dims[static_cast<std::size_t>(contracting[k])] = {true, k};
+  for (std::int64_t x = 0; x < rank; ++x)
+    if (!holds(batch, x) && !holds(contracting, x)) dims[static_cast<std::size_t>(x)] = {false, next++};
+  return dims;
+}
+
+const Place& operand_place(const Instruction& fusion, const Places& places, std::int64_t n, const ShapeIndex& leaf) {
+  std::size_t at = 0;
+  for (std::int64_t o = 0; o < n; ++o) at += static_cast<std::size_t>(num_leaves(fusion.operand(o)->shape()));
+  const auto indices = leaf_indices(fusion.operand(n)->shape());
+  return places.operands[at + static_cast<std::size_t>(std::ranges::find(indices, leaf) - indices.begin())];
+}
+
+// Where an element at the dot's point ends up.
+Point moved(Builder& b, const std::vector<const Instruction*>& moves, Point point) {
+  for (const Instruction* i : moves) {
+    const Shape& from = i->operand(0)->shape();
+    if (i->opcode() == Opcode::Transpose) {
+      Point to;
+      for (const std::int64_t d : i->dimensions()) to.push_back(point[static_cast<std::size_t>(d)]);
+      point = std::move(to);
+    } else {
+      point = b.delinearise(Builder::linearise(point, from.dims()), i->shape().dims());
+    }
+  }
+  return point;
+}
+
+}  // namespace
+
+DotElements::DotElements(Builder& builder, const DotFusion& fusion, const Places& places)
+    : b_(builder),
+      fusion_(fusion),
+      places_(places),
+      elements_(builder, [this](std::int64_t n, const ShapeIndex& leaf, const Point& point, Value mask) -> Expected<Value> {
+        return b_.load(operand_place(*fusion_.fusion, places_, n, leaf), point, mask);
+      }) {}
+
+Expected<Value> DotElements::operand(std::int64_t number, const std::vector<DotAxis>& axes, const AxisIndices& indices,
+                                     Value mask) {
+  const Instruction& dot = *fusion_.dot;
+  const Point free = dot_point(b_, dot, axes, indices, false), summed = dot_point(b_, dot, axes, indices, true);
+  Point point;
+  for (const OperandDim& d : operand_dims(dot, number)) point.push_back(d.summed ? summed[d.dim] : free[d.dim]);
+  const auto at = [&] { return elements_.at(*dot.operand(number), point); };
+  const Value v = TRY(mask == kNoValue ? at() : elements_.masked(mask, at));
+  const DType type = sum_type_of(dot);
+  return b_.type(v) == type ? v : b_.line(Opcode::Convert, type, {v});
+}
+
+Expected<Value> DotElements::lhs(const std::vector<DotAxis>& axes, const AxisIndices& indices, Value mask) {
+  return operand(0, axes, indices, mask);
+}
+Expected<Value> DotElements::rhs(const std::vector<DotAxis>& axes, const AxisIndices& indices, Value mask) {
+  return operand(1, axes, indices, mask);
+}
+
+Expected<> DotElements::store(const std::vector<DotAxis>& axes, const AxisIndices& indices, Value sum, Value mask) {
+  const Instruction& dot = *fusion_.dot;
+  const Point point = dot_point(b_, dot, axes, indices, false);
+  const DType type = dot.shape().dtype();
+  const Value value = b_.type(sum) == type ? sum : b_.line(Opcode::Convert, type, {sum});
+  std::vector<Value> values;
+  const auto compute = [&]() -> Expected<> {
+    elements_.remember(dot, point, {}, value);
+    for (const DotFusion::Root& root : fusion_.roots) {
+      const Value v = TRY(elements_.at(*root.value, point));
+      values.push_back(v);
+    }
+    return {};
+  };
+  TRY(mask == kNoValue ? compute() : elements_.masked(mask, compute));
+  for (std::size_t r = 0; r < values.size(); ++r)
+    b_.store(places_.results[r], moved(b_, fusion_.roots[r].moves, point), values[r], mask);
+  return {};
+}
+
+// --- Loops ---------------------------------------------------------------------------------------------------------
+
+std::int64_t DotProblem::sum_extent() const {
+  std::int64_t extent = 1;
+  for (std::size_t a = rhs_axis + 1; a < axes.size(); ++a) extent *= axes[a].extent;
+  return extent;
+}
+
+namespace {
+
+// What one element touches, along a list of axes.
+struct Trial {
+  std::vector<std::vector<std::int64_t>> strides;  // of each access, by axis
+  std::vector<std::vector<std::int64_t>> splits;   // wanted, by axis
+  std::vector<bool> opaque;                        // used other than in addresses, by axis
+  bool linear = true;                              // no access depends on anything but axes
+  std::int64_t num_lines = 0;
+};
+
+enum class What { Lhs, Rhs, Results };
+
+Expected<Trial> try_element(What what, const DotFusion& fusion, const Places& places, const std::vector<DotAxis>& axes) {
+  Builder b("trial");
+  Findings findings;
+  b.findings = &findings;
+  DotElements elements(b, fusion, places);
+  std::vector<Value> variables;
+  AxisIndices indices;
+  for (const DotAxis& axis : axes) {
+    variables.push_back(b.begin_loop(0, axis.extent));
+    b.set_shapeable(variables.back());
+    indices.push_back(index_of(variables.back()));
+  }
+  if (what == What::Results) {
+    TRY(elements.store(axes, indices, b.define(sum_type_of(*fusion.dot))));
+  } else {
+    TRY(what == What::Lhs ? elements.lhs(axes, indices) : elements.rhs(axes, indices));
+  }
+  Trial trial;
+  for (const Findings::Access& access : findings.accesses) {
+    auto& strides = trial.strides.emplace_back(axes.size());
+    for (const Index::Term& t : access.terms) {
+      const auto at = std::ranges::find(variables, t.value);
+      if (at == variables.end())
+        trial.linear = false;
+      else
+        strides[static_cast<std::size_t>(at - variables.begin())] = t.coefficient;
+    }
+  }
+  for (const Value v : variables) {
+    trial.splits.push_back(findings.splits[v]);
+    trial.opaque.push_back(findings.opaque.contains(v));
+  }
+  trial.num_lines = findings.num_lines;
+  return trial;
+}
+
+struct Trials {
+  Trial lhs, rhs, results;
+  auto all() const { return std::array{&lhs, &rhs, &results}; }
+};
+
+std::vector<DotAxis> single_axes(const Instruction& dot) {
+  const auto& d = dot.attr<hlo::DotAttr>();
+  const Shape& lhs = dot.operand(0)->shape();
+  const auto num_batch = static_cast<std::int64_t>(d.lhs_batch.size());
+  const std::int64_t num_lhs = lhs.rank() - static_cast<std::int64_t>(d.lhs_contracting.size());
+  std::vector<DotAxis> axes;
+  const auto add = [&](DotAxis::Of of, std::int64_t dim, std::int64_t extent) {
+    if (extent != 1) axes.push_back({of, {{static_cast<std::size_t>(dim), 1, extent}}, extent});
+  };
+  for (std::int64_t r = 0; r < dot.shape().rank(); ++r)
+    add(r < num_batch ? DotAxis::Of::Batch : r < num_lhs ? DotAxis::Of::Lhs : DotAxis::Of::Rhs, r, dot.shape().dim(r));
+  for (std::size_t k = 0; k < d.lhs_contracting.size(); ++k)
+    add(DotAxis::Of::Sum, static_cast<std::int64_t>(k), lhs.dim(d.lhs_contracting[k]));
+  return axes;
+}
+
+// Cuts an axis in two where an address would else need a division. Says whether it did.
+bool split_one(std::vector<DotAxis>& axes, const Trials& trials) {
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    std::int64_t divisor = 0;
+    for (const Trial* t : trials.all())
+      for (const std::int64_t d : t->splits[a])
+        if (d > 1 && d < axes[a].extent && axes[a].extent % d == 0) divisor = std::max(divisor, d);
+    if (divisor == 0) continue;
+    const DotAxis::Part whole = axes[a].parts[0];
+    DotAxis inner = axes[a];
+    axes[a].extent /= divisor;
+    axes[a].parts[0] = {whole.dim, whole.factor * divisor, axes[a].extent};
+    inner.extent = divisor;
+    inner.parts[0] = {whole.dim, whole.factor, divisor};
+    axes.insert(axes.begin() + static_cast<std::ptrdiff_t>(a) + 1, inner);
+    return true;
+  }
+  return false;
+}
+
+bool mergeable(const std::vector<DotAxis>& axes, const Trials& trials, std::size_t outer, std::size_t inner) {
+  if (outer == inner || axes[outer].of != axes[inner].of) return false;
+  return std::ranges::all_of(trials.all(), [&](const Trial* t) {
+    return !t->opaque[outer] && !t->opaque[inner] &&
+           std::ranges::all_of(t->strides, [&](const auto& s) { return s[outer] == s[inner] * axes[inner].extent; });
+  });
+}
+
+void merge(std::vector<DotAxis>& axes, Trials& trials, std::size_t outer, std::size_t inner) {
+  DotAxis& into = axes[inner];
+  into.parts.insert(into.parts.begin(), axes[outer].parts.begin(), axes[outer].parts.end());
+  into.extent *= axes[outer].extent;
+  const auto drop = [&](auto& list) { list.erase(list.begin() + static_cast<std::ptrdiff_t>(outer)); };
+  drop(axes);
+  for (Trial* t : {&trials.lhs, &trials.rhs, &trials.results}) {
+    for (auto& s : t->strides) drop(s);
+    drop(t->opaque);
+    drop(t->splits);
+  }
+}
+
+bool merge_one(std::vector<DotAxis>& axes, Trials& trials) {
+  for (std::size_t outer = 0; outer < axes.size(); ++outer)
+    for (std::size_t inner = 0; inner < axes.size(); ++inner)
+      if (mergeable(axes, trials, outer, inner)) {
+        merge(axes, trials, outer, inner);
+        return true;
+      }
+  return false;
+}
+
+DotOperand operand_of(const Trial& trial, const Instruction& operand, DType sum_type) {
+  DotOperand o;
+  // A load and at most two conversions, say of a bf16 parameter.
+  const bool cheap = trial.num_lines <= 1 || operand.opcode() == Opcode::Convert ||
+                     (trial.num_lines <= 2 && operand.shape().dtype() != sum_type);
+  o.plain = trial.linear && trial.strides.size() == 1 && trial.num_lines <= 3 && cheap &&
+            std::ranges::none_of(trial.opaque, [](bool x) { return x; });
+  o.narrow = trial.num_lines > 1;
+  return o;
+}
+
+// The axis to go by lanes or rows: the one along which the first result lies dense, else the longest.
+std::size_t main_axis(const std::vector<DotAxis>& axes, DotAxis::Of of) {
+  std::size_t best = axes.size();
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (axes[a].of != of) continue;
+    const auto rank = [](const DotAxis& x) { return std::pair(x.out == 1 && x.extent >= 8, x.extent); };
+    if (best == axes.size() || rank(axes[a]) > rank(axes[best])) best = a;
+  }
+  return best;
+}
+
+DotProblem arranged(std::vector<DotAxis> axes) {
+  DotProblem problem;
+  DotAxis lhs, rhs;
+  lhs.of = DotAxis::Of::Lhs;
+  rhs.of = DotAxis::Of::Rhs;
+  for (DotAxis* wanted : {&lhs, &rhs}) {
+    const std::size_t at = main_axis(axes, wanted->of);
+    if (at == axes.size()) continue;
+    *wanted = axes[at];
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  std::vector<DotAxis> sums;
+  for (const DotAxis& a : axes) (a.of == DotAxis::Of::Sum ? sums : problem.axes).push_back(a);
+  if (sums.empty()) sums.push_back({DotAxis::Of::Sum, {}, 1});
+  // The densest is summed innermost.
+  std::ranges::stable_sort(sums, std::ranges::greater(), [](const DotAxis& a) { return a.lhs + a.rhs; });
+  problem.lhs_axis = problem.axes.size();
+  problem.rhs_axis = problem.lhs_axis + 1;
+  problem.axes.push_back(lhs);
+  problem.axes.push_back(rhs);
+  problem.axes.insert(problem.axes.end(), sums.begin(), sums.end());
+  return problem;
+}
+
+}  // namespace
+
+Expected<DotProblem> analyse_dot(const DotFusion& fusion, const Places& places) {
+  std::vector<DotAxis> axes = single_axes(*fusion.dot);
+  Trials trials;
+  constexpr int kMaxSplits = 12;
+  for (int round = 0; round < kMaxSplits; ++round) {
+    trials.lhs = TRY(try_element(What::Lhs, fusion, places, axes));
+    trials.rhs = TRY(try_element(What::Rhs, fusion, places, axes));
+    trials.results = TRY(try_element(What::Results, fusion, places, axes));
+    if (!split_one(axes, trials)) break;
+  }
+  const DType type = sum_type_of(*fusion.dot);
+  const DotOperand lhs = operand_of(trials.lhs, *fusion.dot->operand(0), type);
+  const DotOperand rhs = operand_of(trials.rhs, *fusion.dot->operand(1), type);
+  while (merge_one(axes, trials)) {
+  }
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (lhs.plain) axes[a].lhs = trials.lhs.strides[0][a];
+    if (rhs.plain) axes[a].rhs = trials.rhs.strides[0][a];
+    axes[a].out = trials.results.strides.back()[a];
+  }
+  DotProblem problem = arranged(std::move(axes));
+  problem.lhs = lhs;
+  problem.rhs = rhs;
+  problem.epilogue_lines = trials.results.num_lines;
+  return problem;
+}
+
+}  // namespace hloom::kernels

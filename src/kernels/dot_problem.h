@@ -1,0 +1,96 @@
+// A dot as loops: which axes there are, and how operands and results lie along them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "hlo/module.h"
+#include "hloom/error.h"
+#include "kernels/elements.h"
+#include "kernels/plan_fusion.h"
+
+namespace hloom::kernels {
+
+/// A loop of a dot: one dimension, part of one, or several that all memory lets run as one.
+struct DotAxis {
+  enum class Of : std::uint8_t { Batch, Lhs, Rhs, Sum };
+  /// Adds factor·v to a dimension of the result (Of::Sum: to a contracted one, by its place in the list).
+  struct Part {
+    std::size_t dim = 0;
+    std::int64_t factor = 1;
+    std::int64_t extent = 1;
+  };
+  Of of = Of::Batch;
+  std::vector<Part> parts;  ///< outermost first; none: an axis of one iteration
+  std::int64_t extent = 1;
+  std::int64_t lhs = 0, rhs = 0, out = 0;  ///< strides in elements; of computed operands 0
+};
+
+/// How an operand of the dot is read.
+struct DotOperand {
+  bool plain = false;   ///< one load, perhaps converted, at an address linear in the axes
+  bool narrow = false;  ///< another type than the sum's
+};
+
+/// A fusion around one dot.
+struct DotFusion {
+  const hlo::Instruction* fusion = nullptr;
+  const hlo::Instruction* dot = nullptr;
+  /// A result: the value stored at the dot's own points, and what then moves it, innermost first.
+  struct Root {
+    const hlo::Instruction* value = nullptr;
+    ShapeIndex leaf;
+    std::vector<const hlo::Instruction*> moves;
+  };
+  std::vector<Root> roots;
+};
+
+/// The dot of a fusion that plan_dot() can plan; `dot` is null otherwise.
+DotFusion find_dot(const hlo::Instruction& fusion);
+
+/// The type in which the dot sums: that of its result, f32 for narrower floats.
+DType sum_type_of(const hlo::Instruction& dot);
+
+/// A value for each axis.
+using AxisIndices = std::vector<Index>;
+
+/// Elements of the operands and of the results, for statements of one builder.
+class DotElements {
+ public:
+  DotElements(Builder&, const DotFusion&, const Places&);
+
+  /// Elements of the dot's operands in the type of the sum; `mask` as in Load.
+  Expected<Value> lhs(const std::vector<DotAxis>&, const AxisIndices&, Value mask = kNoValue);
+  Expected<Value> rhs(const std::vector<DotAxis>&, const AxisIndices&, Value mask = kNoValue);
+  /// Given the sum of a point, computes the results there and stores them: all values first, for an operand may be a
+  /// result's memory.
+  Expected<> store(const std::vector<DotAxis>&, const AxisIndices&, Value sum, Value mask = kNoValue);
+
+ private:
+  Expected<Value> operand(std::int64_t number, const std::vector<DotAxis>&, const AxisIndices&, Value mask);
+
+  Builder& b_;
+  const DotFusion& fusion_;
+  const Places& places_;
+  Elements elements_;
+};
+
+/// The loops of a dot.
+struct DotProblem {
+  /// All axes: batches and whatever did not merge, then one of lhs, one of rhs, then those summed, innermost last.
+  std::vector<DotAxis> axes;
+  std::size_t lhs_axis = 0, rhs_axis = 0;  ///< positions; sums follow rhs_axis
+  DotOperand lhs, rhs;
+  std::int64_t epilogue_lines = 0;  ///< for each element of the result
+
+  std::int64_t num_outer() const { return static_cast<std::int64_t>(lhs_axis); }
+  std::int64_t extent(std::size_t axis) const { return axes[axis].extent; }
+  std::int64_t sum_extent() const;
+};
+
+/// Finds the loops by building single elements and looking at what they access.
+/// Errors: Unimplemented, naming the instruction that has no elementwise form.
+Expected<DotProblem> analyse_dot(const DotFusion&, const Places&);
+
+}  // namespace hloom::kernels
