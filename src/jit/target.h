@@ -1,6 +1,7 @@
 // Which processor to compile for, and LLVM's code generator for it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 

@@ -246,6 +246,28 @@ TEST(Executor, OverlapsAreFoundAmongMany) {
     }
 }
 
+TEST(Executor, OverlapsWithALongRangeAreFoundPastAShortOne) {
+  Program program;
+  program.parameters = {{32, 1}, {4, 1}};
+  program.results = {{4, 1}};
+  const auto both = executor(std::move(program));
+  ThreadPool pool(1);
+  std::byte memory[40];
+  const auto at = [&](std::size_t first, std::size_t size) { return std::span(memory).subspan(first, size); };
+  EXPECT_FALSE(run(*both, {at(0, 32), at(4, 4)}, {at(16, 4)}, pool));
+  EXPECT_TRUE(run(*both, {at(0, 32), at(4, 4)}, {at(32, 4)}, pool));
+}
+
+TEST(Executor, ArenaAllocationsAreApart) {
+  Program program = state_program(4, {{Copy{kState, {3, 64, 16}}}, {Copy{kLimit, {4, 0, 16}}}, {Copy{{3, 64, 16}, kState}}});
+  program.allocations.push_back({Kind::Arena, 0, 16});
+  program.allocations.push_back({Kind::Arena, 0, 100});
+  const auto three = executor(std::move(program));
+  EXPECT_EQ(three->arena_bytes(), 128 + 64 + 128);
+  ThreadPool pool(1);
+  EXPECT_EQ(run_state(*three, {1, 2, 3, 4}, {5, 6, 7, 8}, pool), (Ints{1, 2, 3, 4}));
+}
+
 TEST(Executor, EmptyArraysMayBeNull) {
   Program program;
   program.parameters = {{0, 4}};

@@ -58,7 +58,7 @@ TEST(HostAllocator, SizesAndAlignments) {
   std::vector<HostBuffer> kept;
   for (std::int64_t size : {std::int64_t{0}, std::int64_t{1}, std::int64_t{63}, std::int64_t{64}, std::int64_t{65},
                             std::int64_t{5} << 20, std::int64_t{1} << 30})
-    for (std::int64_t alignment = 1; alignment <= 2 << 20; alignment *= 2) {
+    for (std::int64_t alignment = 1; alignment <= 16 << 20; alignment *= 2) {
       HostBuffer buffer = *allocator.allocate({.size_bytes = size, .alignment = alignment});
       ASSERT_NE(buffer.data(), nullptr);
       EXPECT_EQ(address(buffer) % static_cast<std::uintptr_t>(std::max<std::int64_t>(alignment, 64)), 0u);
@@ -213,6 +213,18 @@ TEST(HostAllocator, HolesJoin) {
   buffers.clear();
   EXPECT_TRUE(allocator.allocate(4 << 20));
   EXPECT_EQ(allocator.statistics().num_chunks, 1);
+}
+
+TEST(HostAllocator, PaddingJoinsToo) {
+  HostAllocator allocator;
+  {
+    const HostBuffer small = *allocator.allocate(64);
+    const HostBuffer aligned = *allocator.allocate({.size_bytes = 64, .alignment = 1 << 20});
+    EXPECT_EQ(allocator.statistics().num_chunks, 1);
+    EXPECT_EQ(allocator.statistics().bytes_in_use + allocator.statistics().bytes_cached, 4 << 20);
+  }
+  allocator.trim();
+  EXPECT_EQ(allocator.statistics().num_chunks, 0);
 }
 
 TEST(HostAllocator, FragmentationIsBounded) {
