@@ -13,6 +13,9 @@
 #include "kernels/plan_region.h"
 #include "kernels/plan_sort.h"
 
+// GCC 12 takes the other alternatives of a moved variant for uninitialized members.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
 namespace hloom::compiler {
 namespace {
 
@@ -22,7 +25,7 @@ using hlo::Opcode;
 using runtime::Steps;
 
 runtime::Slice to_runtime(const buffers::Slice& s) {
-  return {static_cast<std::int32_t>(s.allocation), s.offset, s.size_bytes};
+  return {s.allocation, s.offset, s.bytes};
 }
 
 bool overlap(const runtime::Slice& a, const runtime::Slice& b) {
@@ -65,23 +68,24 @@ class ProgramBuilder {
     };
     for (const Instruction* p : entry.parameters()) add(p->shape(), c_.program.parameters);
     add(entry.root()->shape(), c_.program.results);
-    for (const buffers::DonatedPair& d : c_.assignment.donated)
-      c_.program.aliases.push_back({static_cast<std::int32_t>(d.result), static_cast<std::int32_t>(d.parameter)});
+    for (const buffers::Allocation& a : c_.assignment.allocations())
+      if (a.kind == buffers::Allocation::Kind::Parameter && a.aliased_result >= 0)
+        c_.program.aliases.push_back({static_cast<std::int32_t>(a.aliased_result), static_cast<std::int32_t>(a.number)});
   }
 
   void allocations() {
     using Kind = buffers::Allocation::Kind;
-    for (const buffers::Allocation& a : c_.assignment.allocations) {
+    for (const buffers::Allocation& a : c_.assignment.allocations()) {
       runtime::Allocation to;
       to.number = static_cast<std::int32_t>(a.number);
-      to.size_bytes = a.size_bytes;
+      to.size_bytes = a.bytes;
       switch (a.kind) {
         case Kind::Arena: to.kind = runtime::Allocation::Kind::Arena; break;
         case Kind::Parameter: to.kind = runtime::Allocation::Kind::Parameter; break;
         case Kind::Result: to.kind = runtime::Allocation::Kind::Result; break;
         case Kind::Constant:
           to.kind = runtime::Allocation::Kind::Constant;
-          to.number = add_constant(a.constant->literal(), a.size_bytes);
+          to.number = add_constant(*hlo::leaves(a.constant->literal())[static_cast<std::size_t>(a.leaf)], a.bytes);
           break;
       }
       c_.program.allocations.push_back(to);
@@ -226,17 +230,17 @@ class ProgramBuilder {
     std::map<std::int64_t, int> arguments;  // allocation to argument
     std::vector<runtime::Slice> slices;
     const auto place_of = [&](const Instruction& i, std::int64_t leaf) -> kernels::Place {
-      const buffers::Slice& s = c_.assignment.slice(i, leaf);
+      const buffers::Slice s = canonical(c_.assignment.slice(i, leaf));
       const auto [found, added] = arguments.emplace(s.allocation, static_cast<int>(arguments.size()));
       if (added) {
-        const buffers::Allocation& a = c_.assignment.allocations[static_cast<std::size_t>(s.allocation)];
+        const buffers::Allocation& a = c_.assignment.allocation(s);
         kernels::Argument argument;
         argument.name = "m" + std::to_string(s.allocation);
-        argument.num_elements = a.size_bytes;
-        argument.written = a.kind == buffers::Allocation::Kind::Arena || a.kind == buffers::Allocation::Kind::Result;
+        argument.num_elements = a.bytes;
+        argument.written = a.writable;
         argument.alignment = argument.written && a.kind == buffers::Allocation::Kind::Arena ? 64 : 1;
         builder.kernel().arguments.push_back(argument);
-        slices.push_back({static_cast<std::int32_t>(s.allocation), 0, a.size_bytes});
+        slices.push_back({s.allocation, 0, a.bytes});
       }
       return {found->second, s.offset, *leaves(i.shape())[static_cast<std::size_t>(leaf)]};
     };
@@ -245,6 +249,17 @@ class ProgramBuilder {
     note(instructions);
     add_call(std::move(kernel), std::move(slices), to);
     return {};
+  }
+
+  // A result that is a donated parameter's memory goes by the parameter's name, so that one memory has one.
+  buffers::Slice canonical(buffers::Slice s) const {
+    const auto& all = c_.assignment.allocations();
+    const buffers::Allocation& own = c_.assignment.allocation(s);
+    if (own.kind != buffers::Allocation::Kind::Result) return s;
+    for (std::size_t a = 0; a < all.size(); ++a)
+      if (all[a].kind == buffers::Allocation::Kind::Parameter && all[a].aliased_result == own.number)
+        s.allocation = static_cast<std::int32_t>(a);
+    return s;
   }
 
   Compiled& c_;

@@ -70,7 +70,7 @@ class Checker {
   }
 
   std::span<std::byte> bytes(const buffers::Slice& s) {
-    return {memory_[static_cast<std::size_t>(s.allocation)].data() + s.offset, static_cast<std::size_t>(s.size_bytes)};
+    return {memory_[static_cast<std::size_t>(s.allocation)].data() + s.offset, static_cast<std::size_t>(s.bytes)};
   }
 
   Literal value(const Instruction& i, std::int64_t leaf) {

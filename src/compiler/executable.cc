@@ -28,18 +28,14 @@ std::vector<Shape> leaf_shapes(const Shape& shape) {
 MemoryReport report(const compiler::Compiled& c) {
   using Kind = buffers::Allocation::Kind;
   MemoryReport r;
-  for (const buffers::Allocation& a : c.assignment.allocations) switch (a.kind) {
-      case Kind::Arena: r.temp_bytes += a.size_bytes; break;
-      case Kind::Parameter: r.argument_bytes += a.size_bytes; break;
-      case Kind::Result: r.result_bytes += a.size_bytes; break;
-      case Kind::Constant: r.constant_bytes += a.size_bytes; break;
+  for (const buffers::Allocation& a : c.assignment.allocations()) switch (a.kind) {
+      case Kind::Arena: r.temp_bytes += a.bytes; break;
+      case Kind::Parameter: r.argument_bytes += a.bytes; break;
+      case Kind::Result: r.result_bytes += a.bytes; break;
+      case Kind::Constant: r.constant_bytes += a.bytes; break;
     }
-  // A donated parameter's value lives in its result's memory.
-  for (const buffers::DonatedPair& d : c.assignment.donated) {
-    const std::int64_t bytes = c.program.results[static_cast<std::size_t>(d.result)].size_bytes;
-    r.result_bytes -= bytes;
-    r.argument_bytes += bytes;
-  }
+  for (const buffers::InPlaceDecision& d : c.assignment.decisions())
+    r.updates.push_back({d.at, std::string(buffers::name(d.kind)), d.in_place, d.in_place ? 0 : d.bytes, d.reason});
   r.peak_bytes = r.temp_bytes + r.argument_bytes + r.result_bytes + r.constant_bytes;
   return r;
 }
@@ -66,8 +62,9 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
     for (const Shape* leaf : leaves(p->shape())) impl->parameters.push_back(*leaf);
   impl->results = leaf_shapes(entry.root()->shape());
   impl->donated.assign(impl->results.size(), -1);
-  for (const buffers::DonatedPair& d : compiled.assignment.donated)
-    impl->donated[static_cast<std::size_t>(d.result)] = d.parameter;
+  for (const buffers::Allocation& a : compiled.assignment.allocations())
+    if (a.kind == buffers::Allocation::Kind::Parameter && a.aliased_result >= 0)
+      impl->donated[static_cast<std::size_t>(a.aliased_result)] = a.number;
   impl->memory = report(compiled);
   impl->executor = TRY(runtime::Executor::create(std::move(compiled.program)));
   if (options.threads > 0) impl->pool = std::make_unique<runtime::ThreadPool>(options.threads);

@@ -49,6 +49,7 @@ class Fuser {
 
   void place(Instruction& i) {
     if (is_structural(i) || i.opcode() == Opcode::Fusion) return;
+    if (i.opcode() == Opcode::Constant && !is_free(i)) return;  // an array in memory
     if (is_free(i)) {  // scalars and iotas are made where they are used
       place_free(i);
       return;
