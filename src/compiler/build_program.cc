@@ -244,11 +244,22 @@ class ProgramBuilder {
       }
       return {found->second, s.offset, *leaves(i.shape())[static_cast<std::size_t>(leaf)]};
     };
+    // All arguments first: scratch is numbered behind them.
+    for (const Instruction* i : instructions) name_places(*i, place_of);
     TRY(kernels::plan_steps_into(builder, instructions, place_of));
     kernels::Kernel kernel = std::move(builder).finish();
     note(instructions);
     add_call(std::move(kernel), std::move(slices), to);
     return {};
+  }
+
+  void name_places(const Instruction& i, const kernels::PlaceOf& place_of) const {
+    for (const Instruction* operand : i.operands())
+      for (std::int64_t leaf = 0; leaf < num_leaves(operand->shape()); ++leaf) place_of(*operand, leaf);
+    for (std::int64_t leaf = 0; leaf < num_leaves(i.shape()); ++leaf) place_of(i, leaf);
+    if (i.opcode() == Opcode::Fusion) return;
+    for (const Computation* callee : i.called())
+      for (const Instruction& inner : callee->instructions()) name_places(inner, place_of);
   }
 
   // A result that is a donated parameter's memory goes by the parameter's name, so that one memory has one.
