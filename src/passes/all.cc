@@ -5,12 +5,14 @@
 #include "passes/bitcast_reshapes.h"
 #include "passes/clear_layouts.h"
 #include "passes/cse.h"
+#include "passes/fold_constants.h"
 #include "passes/inline_calls.h"
 #include "passes/remove_dead.h"
 #include "passes/remove_markers.h"
 #include "passes/shrink_loops.h"
 #include "passes/simplify_algebra.h"
 #include "passes/simplify_conditionals.h"
+#include "passes/simplify_indices.h"
 #include "passes/simplify_loops.h"
 #include "passes/simplify_movement.h"
 #include "passes/simplify_tuples.h"
@@ -22,6 +24,7 @@ constexpr Pass kAll[] = {
     {"bitcast-reshapes", bitcast_reshapes, "make reshapes of row-major arrays bitcasts"},
     {"clear-layouts", clear_layouts, "make all layouts row-major but those that bind"},
     {"cse", cse, "merge equal instructions, and equal computations that are applied"},
+    {"fold-constants", fold_constants, "compute what depends on constants alone"},
     {"inline-calls", inline_calls, "put called computations in the place of their calls"},
     {"remove-barriers", remove_barriers, "drop optimization barriers, at the end"},
     {"remove-dead", remove_dead, "remove instructions and computations that nothing needs"},
@@ -29,6 +32,7 @@ constexpr Pass kAll[] = {
     {"shrink-loops", shrink_loops, "take invariant, equal and unneeded leaves out of loops"},
     {"simplify-algebra", simplify_algebra, "simplify elementwise ops where every bit stays"},
     {"simplify-conditionals", simplify_conditionals, "inline known, equal and small branches; drop unused results"},
+    {"simplify-indices", simplify_indices, "decide comparisons and clamps of integers by their ranges"},
     {"simplify-loops", simplify_loops, "find trip counts; inline loops that run once or never"},
     {"simplify-movement", simplify_movement, "simplify what only moves elements, and updates"},
     {"simplify-tuples", simplify_tuples, "read elements where they were put in"},

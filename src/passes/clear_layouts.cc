@@ -17,6 +17,13 @@ Shape row_major(Shape shape) {
   return shape;
 }
 
+// The layouts that the entry asks for: row-major where it does not say.
+Shape entry_shape(Shape shape) {
+  for (Shape& e : shape.elements()) e = entry_shape(std::move(e));
+  if (shape.is_array() && !shape.has_layout()) shape.set_layout(Layout::descending(shape.rank()));
+  return shape;
+}
+
 // `i` as a value of the shape `wanted`, which differs from its own in layouts alone: copies of the leaves that do.
 Instruction* with_layouts(Instruction* i, const Shape& wanted) {
   if (i->shape() == wanted) return i;
@@ -103,32 +110,25 @@ void bind_entry(hlo::Module& module) {
   for (Instruction* p : entry.parameters()) {
     const auto n = static_cast<std::size_t>(p->parameter_number());
     if (n >= config.entry_parameters.size() || !compatible(config.entry_parameters[n], p->shape())) continue;
-    p->set_shape(config.entry_parameters[n]);
+    p->set_shape(entry_shape(config.entry_parameters[n]));
     convert_for_users(p);
   }
   if (!config.entry_result.is_valid() || !compatible(config.entry_result, entry.root()->shape())) return;
-  entry.set_root(with_layouts(entry.root(), config.entry_result));
+  entry.set_root(with_layouts(entry.root(), entry_shape(config.entry_result)));
 }
 
-// Reads an element of an entry parameter, which keeps the entry's layout.
-bool is_entry_input(const Instruction& i) {
-  if (is(&i, Opcode::GetTupleElement)) return is_entry_input(*i.operand(0));
-  return is(&i, Opcode::Parameter) && i.parent() == i.module().entry();
-}
-
-bool is_entry_output(const Instruction& i) { return is(&i, Opcode::Tuple) && i.parent() == i.module().entry(); }
-
-// What may have any layout, and take operands of any.
+// What may have any layout, and take operands of any: what binds, what reads its elements, and the copies between.
 bool is_free(const Instruction& i) {
-  return is(&i, Opcode::Copy) || is(&i, Opcode::CustomCall) || is(&i, Opcode::Bitcast) || is_entry_input(i) ||
-         is_entry_output(i);
+  if (is(&i, Opcode::GetTupleElement)) return is_free(*i.operand(0));
+  const bool in_entry = i.parent() == i.module().entry();
+  return is(&i, Opcode::Copy) || is(&i, Opcode::CustomCall) || is(&i, Opcode::Bitcast) ||
+         (in_entry && (is(&i, Opcode::Parameter) || is(&i, Opcode::Tuple)));
 }
 
 bool is_row_major(const Instruction& i) { return row_major(i.shape()) == i.shape(); }
 
 bool is_clear(const Instruction& i) {
-  if (is_free(i) || is(&i, Opcode::GetTupleElement)) return is_free(i) || is_row_major(i);
-  return is_row_major(i) && std::ranges::all_of(i.operands(), [](const Instruction* o) { return is_row_major(*o); });
+  return is_free(i) || (is_row_major(i) && std::ranges::all_of(i.operands(), [](const Instruction* o) { return is_row_major(*o); }));
 }
 
 // The pass has nothing to do: it would put copies behind the copies that are there.
@@ -138,8 +138,8 @@ bool is_clear(const hlo::Module& module) {
   const hlo::ModuleConfig& config = module.config();
   const hlo::Computation& entry = *module.entry();
   for (std::size_t n = 0; n < std::min(config.entry_parameters.size(), entry.parameters().size()); ++n)
-    if (!(config.entry_parameters[n] == entry.parameters()[n]->shape())) return false;
-  return !config.entry_result.is_valid() || config.entry_result == entry.root()->shape();
+    if (!(entry_shape(config.entry_parameters[n]) == entry.parameters()[n]->shape())) return false;
+  return !config.entry_result.is_valid() || entry_shape(config.entry_result) == entry.root()->shape();
 }
 
 }  // namespace

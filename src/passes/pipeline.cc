@@ -40,6 +40,8 @@ std::span<const Pass* const> standard() {
       named("simplify-conditionals"),
       named("simplify-algebra"),
       named("simplify-movement"),
+      named("fold-constants"),
+      named("simplify-indices"),
       named("remove-dead"),
   };
   return kStandard;
