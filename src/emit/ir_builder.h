@@ -10,6 +10,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
 
+#include <span>
 #include <type_traits>
 
 #include "functions/value.h"
@@ -21,8 +22,7 @@ namespace hloom::emit {
 ///
 /// A few bodies (sine, cosine, tan and remainder, real and complex) have a rare path or a loop. They end the block of
 /// the insertion point and go on in a new one, which the caller finds by GetInsertBlock(). Code after the
-/// insertion point, if any, moves there. `branches = false` keeps rare paths in line, at their full price;
-/// loops remain.
+/// insertion point, if any, moves there. Vectors take the rare path lane by lane, by way of two slots in the frame.
 class IrBuilder {
  public:
   template <class T>
@@ -34,8 +34,7 @@ class IrBuilder {
   template <class T>
   Any to_any(llvm::Value* x) { return x; }
 
-  IrBuilder(llvm::IRBuilderBase& b, unsigned lanes, bool branches = true)
-      : b_(b), guard_(b), lanes_(lanes), branches_(branches) {
+  IrBuilder(llvm::IRBuilderBase& b, unsigned lanes) : b_(b), guard_(b), lanes_(lanes) {
     b_.clearFastMathFlags();
   }
 
@@ -173,12 +172,16 @@ class IrBuilder {
     return b_.CreateIntrinsic(llvm::Intrinsic::ctlz, {x->getType()}, {x, b_.getFalse()});
   }
 
-  template <class T, class Rare>
-  llvm::Value* rarely(llvm::Value* condition, llvm::Value* common, Rare rare) {
-    if (!branches_) return b_.CreateSelect(condition, rare(), common);
-    Fork fork = begin_rare(condition);
-    llvm::Value* both = b_.CreateSelect(condition, rare(), common);
-    return end_rare(fork, common, both);
+  template <class T, class X, class Rare>
+  llvm::Value* rarely(llvm::Value* condition, llvm::Value* common, llvm::Value* x, Rare rare) {
+    IrBuilder scalar(b_, 1);
+    RarePath path = begin_rare(condition, common, x);
+    llvm::Value* y = rare(functions::Value<IrBuilder, X>{&scalar, path.x}).raw;
+    return end_rare(path, y);
+  }
+  template <class T>
+  llvm::Value* entry(std::span<const T> table, llvm::Value* index) {
+    return load_entry(llvm::ConstantDataArray::get(b_.getContext(), llvm::ArrayRef<T>(table.data(), table.size())), index);
   }
   template <class T, class GoingOn, class Step>
   llvm::Value* repeat_while(llvm::Value* state, GoingOn going_on, Step step) {
@@ -190,10 +193,16 @@ class IrBuilder {
   }
 
  private:
-  struct Fork {
+  struct RarePath {
     llvm::BasicBlock* from;
+    llvm::BasicBlock* lane;  ///< computes one
     llvm::BasicBlock* join;
     llvm::BasicBlock::iterator after;
+    llvm::Value* common;
+    llvm::Value* x;              ///< of this lane
+    llvm::PHINode* left;         ///< vectors: a bit for each lane still to do
+    llvm::Value* index;          ///< vectors: the lane
+    llvm::AllocaInst* results;   ///< vectors: all lanes
   };
   struct Loop {
     llvm::BasicBlock* header;
@@ -219,8 +228,12 @@ class IrBuilder {
   /// Cuts the block at the insertion point; what stood after it begins the block that is returned, and has no
   /// predecessor yet.
   llvm::BasicBlock* cut();
-  Fork begin_rare(llvm::Value* condition);
-  llvm::Value* end_rare(const Fork&, llvm::Value* common, llvm::Value* both);
+  RarePath begin_rare(llvm::Value* condition, llvm::Value* common, llvm::Value* x);
+  void begin_lane(RarePath&, llvm::Value* condition, llvm::Value* x);
+  llvm::Value* end_rare(const RarePath&, llvm::Value* y);
+  llvm::Value* end_lanes(const RarePath&, llvm::Value* y);
+  llvm::AllocaInst* slot(llvm::Type* type);
+  llvm::Value* load_entry(llvm::Constant* table, llvm::Value* index);
   Loop begin_loop(llvm::Value* state);
   void enter_body(const Loop&, llvm::Value* condition);
   void end_loop(const Loop&, llvm::Value* next);
@@ -228,7 +241,6 @@ class IrBuilder {
   llvm::IRBuilderBase& b_;
   llvm::IRBuilderBase::FastMathFlagGuard guard_;
   unsigned lanes_;
-  bool branches_;
 };
 
 }  // namespace hloom::emit

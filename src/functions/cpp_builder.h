@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "functions/value.h"
 
@@ -111,8 +112,12 @@ struct CppBuilder {
   template <class T>
   T count_leading_zeros(T x) { return static_cast<T>(std::countl_zero(static_cast<UnsignedOf<T>>(x))); }
 
-  template <class T, class Rare>
-  T rarely(bool condition, T common, Rare rare) { return condition ? rare() : common; }
+  template <class T, class X, class Rare>
+  T rarely(bool condition, T common, X x, Rare rare) {
+    return condition ? rare(Value<CppBuilder, X>{this, x}).raw : common;
+  }
+  template <class T>
+  T entry(std::span<const T> table, std::uint64_t index) { return table[index]; }
   template <class T, class GoingOn, class Step>
   T repeat_while(T state, GoingOn going_on, Step step) {
     while (going_on(state)) state = step(state);

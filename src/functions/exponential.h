@@ -24,13 +24,17 @@ struct ExponentialParts {
 
   /// What rounding r lost.
   Value<B, T> r_low() const { return fma(n.number, -Real<T>::kLn2Low, before - r); }
-  /// e^r - 1 - r.
-  Value<B, T> tail() const {
+  /// (e^r - 1 - r)/r^2.
+  Value<B, T> quotient() const {
     if constexpr (sizeof(T) == 4)
-      return r * r * polynomial(r, kExpF32);
+      return polynomial(r, kExpF32);
     else
-      return r * r * polynomial(r, kExpF64);
+      return polynomial(r, kExpF64);
   }
+  /// e^r - 1 - r.
+  Value<B, T> tail() const { return r * r * quotient(); }
+  /// e^x, rounded twice: in r and at the end.
+  Value<B, T> whole() const { return scale(fma(fma(quotient(), r, T{1}), r, T{1}), n); }
 };
 
 template <class B, class T>
@@ -50,14 +54,14 @@ inline constexpr T kExpHigh = sizeof(T) == 4 ? T(89) : T(710);
 template <class B, class T>
 Value<B, T> exponential(Value<B, T> x) {
   const auto parts = split_exponent(larger(kExpLow<T>, smaller(kExpHigh<T>, x)));
-  return scale(1 + (parts.r + parts.tail()), parts.n);
+  return parts.whole();
 }
 
 /// 1/(1 + e^-x) as e^min(x,0)/(1 + e^-|x|), so that nothing overflows and small results keep their digits.
 template <class B, class T>
 Value<B, T> logistic(Value<B, T> x) {
   const auto parts = split_exponent(larger(kExpLow<T>, -abs(x)));
-  const Value<B, T> e = scale(1 + (parts.r + parts.tail()), parts.n);
+  const Value<B, T> e = parts.whole();
   return select(x < 0, e, T{1}) / (1 + e);
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <vector>
 
 #include "functions/double_word.h"
 #include "functions/trigonometric.h"
@@ -46,24 +45,14 @@ Quadrant<B, double> reduce_huge(Value<B, double> x) {
   const Word above = select(e > Word(e(1023 + 52)), e - (1023u + 52u), e(0));
   const Word first = (above * 1237u) >> 16;
 
-  std::vector<V> digits;
-  for (double digit : kTurnDigits) digits.push_back(x(digit));
-  // Takes digits [first, first + 5) by the bits of `first`, the highest first, as a shifter does.
-  for (std::uint64_t step : {16, 8, 4, 2, 1}) {
-    const auto taken = (first & step) != first(0);
-    const std::size_t left = kDigits + step - 1;
-    for (std::size_t i = 0; i < left && i + step < digits.size(); ++i)
-      digits[i] = select(taken, digits[i + step], digits[i]);
-    if (digits.size() > left) digits.erase(digits.begin() + static_cast<std::ptrdiff_t>(left), digits.end());
-  }
-
   // x in units of the first digit's last place. A huge x has a finite exponent field to take from.
   const V unit = bits_as<double>((1023u - 53u - 53u * first) << 52);
   V scaled = x * unit;
   LongSum<B> turns{x(0), x(0), x(0)};
   for (int i = 0; i < kDigits; ++i, scaled = scaled * 0x1p-53) {
-    const V product = scaled * digits[static_cast<std::size_t>(i)];
-    const V error = fma(scaled, digits[static_cast<std::size_t>(i)], -product);
+    const V digit = entry(kTurnDigits, first + static_cast<std::uint64_t>(i));
+    const V product = scaled * digit;
+    const V error = fma(scaled, digit, -product);
     turns.add(product - round_even(product));
     turns.add(error - round_even(error));
   }
@@ -79,12 +68,12 @@ Quadrant<B, double> reduce_huge(Value<B, double> x) {
 /// f of the quadrant of x, whatever its size.
 template <class B, class F>
 Value<B, double> by_quadrant(Value<B, double> x, F f) {
-  return rarely(abs(x) > kReduceLimit<double>, f(reduce_small(x)), [&] { return f(reduce_huge(x)); });
+  return rarely(abs(x) > kReduceLimit<double>, f(reduce_small(x)), x, [f](auto huge) { return f(reduce_huge(huge)); });
 }
 template <class B, class F>
 Value<B, float> by_quadrant(Value<B, float> x, F f) {
-  return rarely(abs(x) > kReduceLimit<float>, f(reduce_small(x)),
-                [&] { return to_real<float>(f(reduce_huge(to_real<double>(x)))); });
+  return rarely(abs(x) > kReduceLimit<float>, f(reduce_small(x)), x,
+                [f](auto huge) { return to_real<float>(f(reduce_huge(to_real<double>(huge)))); });
 }
 
 template <class B, class T>

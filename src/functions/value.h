@@ -15,7 +15,9 @@
 //   - comparisons with a NaN are false, but for !=.
 #pragma once
 
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -227,11 +229,17 @@ Value<B, T> count_leading_zeros(Value<B, T> x) {
   return {x.b, x.b->template count_leading_zeros<T>(x.raw)};
 }
 
-/// `common`, but `rare()` in the lanes where `condition` holds. A builder may jump over rare() where no lane
-/// needs it, so rare() should be dear and its condition seldom true; or compute both.
-template <class B, class T, class Rare>
-Value<B, T> rarely(Value<B, bool> condition, Value<B, T> common, Rare rare) {
-  return {common.b, common.b->template rarely<T>(condition.raw, common.raw, [&] { return rare().raw; })};
+/// `common`, but `rare(x)` in the lanes where `condition` holds. A builder of vectors may compute rare() one lane at a
+/// time, which it then calls with the Value of another builder; so rare() should be dear and its condition seldom true.
+template <class B, class T, class X, class Rare>
+Value<B, T> rarely(Value<B, bool> condition, Value<B, T> common, Value<B, X> x, Rare rare) {
+  return {common.b, common.b->template rarely<T, X>(condition.raw, common.raw, x.raw, rare)};
+}
+
+/// table[index]. Needs: an index within the table; a call from within rare().
+template <class B, class T, std::size_t n>
+Value<B, T> entry(const std::array<T, n>& table, Value<B, std::uint64_t> index) {
+  return {index.b, index.b->template entry<T>(table, index.raw)};
 }
 
 /// Repeats state = step(state) in the lanes where going_on(state) holds, until it holds in none.
