@@ -23,10 +23,10 @@ namespace hloom::jit {
 struct CompileOptions {
   int threads = 1;                 ///< that compile at the same time, the caller's included
   Level level = Level::Default;
-  std::string cpu;                 ///< as LLVM names it; empty: this machine's
+  std::string cpu = {};            ///< as LLVM names it; empty: this machine's
   bool perf = false;               ///< see LinkOptions
   bool debugger = false;
-  std::vector<Symbol> externals;   ///< what kernels call: emit::kForkJoin, if there are Call statements
+  std::vector<Symbol> externals = {};  ///< what kernels call: emit::kForkJoin, if there are Call statements
 };
 
 /// Compiles and links the kernels. Those that differ in nothing but their name are compiled once.
