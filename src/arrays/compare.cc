@@ -92,7 +92,8 @@ Verdict judge_element(const Literal& got, const Literal& want, std::int64_t i, c
     const double distance = wide ? static_cast<double>(static_cast<std::uint64_t>(g)) -
                                        static_cast<double>(static_cast<std::uint64_t>(w))
                                  : static_cast<double>(g) - static_cast<double>(w);
-    return {false, std::fabs(distance)};
+    const double magnitude = std::fabs(hlo::element_as_double(want, i));
+    return {t.kind == Kind::Close && within(std::fabs(distance), 0, magnitude, t), std::fabs(distance)};
   }
   const FloatFormat& format = hlo::float_format(real_type(type));
   double g[2] = {}, w[2] = {};

@@ -12,7 +12,7 @@
 
 namespace hloom::arrays {
 
-/// How near an element has to be. Integers and pred must always be equal (unless None).
+/// How near an element has to be. Integers and pred must be equal, unless the kind is Close or None.
 struct Tolerance {
   enum class Kind : std::uint8_t {
     Bits,   ///< the same bits, NaN payloads too

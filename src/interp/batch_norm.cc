@@ -46,6 +46,12 @@ Moments<W> moments(const Numbers<W>& x, const Dims& dims, std::int64_t feature_d
   return m;
 }
 
+// Epsilon is an f32, whatever the element type.
+template <typename W>
+W epsilon(const Call& call) {
+  return static_cast<W>(static_cast<float>(call.instruction.attr<BatchNormAttr>().epsilon));
+}
+
 // scale · (x - mean) / sqrt(variance + epsilon) + offset
 template <typename W>
 Numbers<W> normalized(const Call& call, const Numbers<W>& x, const Moments<W>& m) {
@@ -53,7 +59,7 @@ Numbers<W> normalized(const Call& call, const Numbers<W>& x, const Moments<W>& m
   const Numbers<W> scale = widen<W>(call.array(1)), offset = widen<W>(call.array(2));
   Numbers<W> y(x.size());
   for_each_element(call.dims(0), attr.feature_index, [&](std::size_t i, std::size_t f) {
-    y[i] = scale[f] * (x[i] - m.mean[f]) / std::sqrt(m.variance[f] + static_cast<W>(attr.epsilon)) + offset[f];
+    y[i] = scale[f] * (x[i] - m.mean[f]) / std::sqrt(m.variance[f] + epsilon<W>(call)) + offset[f];
   });
   return y;
 }
@@ -100,7 +106,7 @@ Expected<Value> batch_norm_grad(const Call& call) {
                      variance = widen<W>(call.array(3)), dy = widen<W>(call.array(4));
     const W n = static_cast<W>(x.size()) / static_cast<W>(scale.size());
     Numbers<W> root(scale.size()), dscale(scale.size()), doffset(scale.size()), hat(x.size()), dx(x.size());
-    for (std::size_t f = 0; f < root.size(); ++f) root[f] = std::sqrt(variance[f] + static_cast<W>(attr.epsilon));
+    for (std::size_t f = 0; f < root.size(); ++f) root[f] = std::sqrt(variance[f] + epsilon<W>(call));
     for_each_element(dims, attr.feature_index, [&](std::size_t i, std::size_t f) {
       hat[i] = (x[i] - mean[f]) / root[f];
       dscale[f] += dy[i] * hat[i];

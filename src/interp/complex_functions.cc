@@ -40,6 +40,27 @@ Complex<T> times_i(Complex<T> z) {
   return {-z.imag(), z.real()};
 }
 
+// As the library's but for +∞ + i·∞, of which it says an infinity of either sign and NaN: NaN in both parts.
+template <typename T>
+Complex<T> exponential(Complex<T> z) {
+  if (z.real() == INFINITY && std::isinf(z.imag())) return {NAN, NAN};
+  return std::exp(z);
+}
+
+// As the library's but for 0 + i·∞ and 0 + i·NaN, where it keeps the 0: NaN in both parts, as for all finite real parts.
+template <typename T>
+Complex<T> tangent_h(Complex<T> z) {
+  if (std::isfinite(z.real()) && !std::isfinite(z.imag())) return {NAN, NAN};
+  return std::tanh(z);
+}
+
+// -i·tanh(i·z)
+template <typename T>
+Complex<T> tangent(Complex<T> z) {
+  const Complex<T> turned = tangent_h(times_i(z));
+  return {turned.imag(), -turned.real()};
+}
+
 // exp(w·log a); 0^0 = 1, 0^w = 0 where Re w > 0.
 template <typename T>
 Complex<T> power(Complex<T> a, Complex<T> w) {
@@ -146,15 +167,15 @@ Kernel::Function complex_function(Opcode opcode, DType type) {
     case Opcode::Sqrt: return wide(type, [](auto z) { return std::sqrt(z); });
     case Opcode::Rsqrt: return wide(type, [](auto z) { return divide(decltype(z)(1), std::sqrt(z)); });
     case Opcode::Cbrt: return wide(type, [](auto z) { return cbrt(z); });
-    case Opcode::Exponential: return wide(type, [](auto z) { return std::exp(z); });
+    case Opcode::Exponential: return wide(type, [](auto z) { return exponential(z); });
     case Opcode::ExponentialMinusOne: return wide(type, [](auto z) { return expm1(z); });
     case Opcode::Log: return wide(type, [](auto z) { return std::log(z); });
     case Opcode::LogPlusOne: return wide(type, [](auto z) { return log1p(z); });
     case Opcode::Logistic: return wide(type, [](auto z) { return logistic(z); });
     case Opcode::Sine: return wide(type, [](auto z) { return std::sin(z); });
     case Opcode::Cosine: return wide(type, [](auto z) { return std::cos(z); });
-    case Opcode::Tan: return wide(type, [](auto z) { return std::tan(z); });
-    case Opcode::Tanh: return wide(type, [](auto z) { return std::tanh(z); });
+    case Opcode::Tan: return wide(type, [](auto z) { return tangent(z); });
+    case Opcode::Tanh: return wide(type, [](auto z) { return tangent_h(z); });
     case Opcode::Sinh: return wide(type, [](auto z) { return std::sinh(z); });
     case Opcode::Cosh: return wide(type, [](auto z) { return std::cosh(z); });
     case Opcode::Asin: return wide(type, [](auto z) { return std::asin(z); });

@@ -70,7 +70,7 @@ std::uint64_t reduce_bits(std::uint64_t bits, const hlo::FloatFormat& f, std::in
   const std::uint64_t one = 1, sign = bits & (one << (f.width() - 1)), infinity = ((one << f.exponent_bits) - 1)
                                                                                    << f.mantissa_bits;
   std::uint64_t magnitude = bits ^ sign;
-  if (magnitude > infinity) return mantissa_bits > 0 ? bits : sign | infinity;
+  if (magnitude > infinity) return mantissa_bits > 0 ? bits : infinity;
   if (magnitude == infinity) return bits;
   if (mantissa_bits < f.mantissa_bits) {
     const auto dropped = static_cast<unsigned>(f.mantissa_bits - mantissa_bits);

@@ -1,4 +1,12 @@
 // Operations on windows (hlo-ops 7.2, 7.3).
+//
+// A reduce-window is done for all windows side by side: the outer loop takes the places within a window in row-major
+// order, the inner one the windows, and each accumulator takes the element at that place. So each window sees its
+// elements in order, and runs of windows are applied at once. Where each window is the one before and an element more,
+// as in a cumulative sum, its accumulator continues from that one's: the same operations in the same order, done once.
+
+#include <algorithm>
+#include <optional>
 
 #include "base/try.h"
 #include "interp/index.h"
@@ -11,35 +19,7 @@ namespace {
 
 using hlo::Literal;
 using hlo::Window;
-
-// Which elements of an array the windows over it hold.
-class Windows {
- public:
-  Windows(const Window& window, const Dims& dims) : window_(window), dims_(dims), strides_(row_major(dims)) {}
-  // Calls f with the position of each element in the window at `place`, in row-major order. Holes of padding and
-  // dilation are left out.
-  template <typename F>
-  void for_each(const Dims& place, const F& f) const {
-    descend(place, 0, 0, f);
-  }
-
- private:
-  template <typename F>
-  void descend(const Dims& place, std::size_t d, std::int64_t at, const F& f) const {
-    if (d == dims_.size()) return f(at);
-    const hlo::WindowDim& w = window_[d];
-    const std::int64_t begin = place[d] * w.stride - w.pad_low, top = (dims_[d] - 1) * w.lhs_dilate;
-    const std::int64_t skipped = begin < 0 ? (-begin + w.rhs_dilate - 1) / w.rhs_dilate : 0;
-    for (std::int64_t k = skipped; k < w.size; ++k) {
-      const std::int64_t p = begin + k * w.rhs_dilate;
-      if (p > top) break;
-      if (p % w.lhs_dilate == 0) descend(place, d + 1, at + p / w.lhs_dilate * strides_[d], f);
-    }
-  }
-  const Window& window_;
-  const Dims& dims_;
-  Dims strides_;
-};
+using hlo::WindowDim;
 
 // A window of rank 0 in the text stands for one of single elements.
 Window window_of(const Call& call) {
@@ -48,14 +28,100 @@ Window window_of(const Call& call) {
   return window;
 }
 
-Literal sum_in_f64(const Call& call, const Windows& windows, const Shape& shape) {
+// The element at offset k of the window at place o of one dimension of d elements; -1 for holes and padding.
+std::int64_t element_at(const WindowDim& w, std::int64_t d, std::int64_t o, std::int64_t k) {
+  const std::int64_t p = o * w.stride + k * w.rhs_dilate - w.pad_low;
+  if (p < 0 || p % w.lhs_dilate != 0 || p / w.lhs_dilate >= d) return -1;
+  return p / w.lhs_dilate;
+}
+
+// Calls f with the position of each element in the window at `place`, in row-major order, holes left out.
+template <typename F>
+void for_each_element(const Window& window, const Dims& dims, const Dims& place, const F& f, std::size_t d = 0,
+                      std::int64_t at = 0) {
+  if (d == dims.size()) return f(at);
+  for (std::int64_t k = 0; k < window[d].size; ++k) {
+    const std::int64_t element = element_at(window[d], dims[d], place[d], k);
+    if (element >= 0) for_each_element(window, dims, place, f, d + 1, at * dims[d] + element);
+  }
+}
+
+// Calls f(first window, first element, n) for runs of n windows that take n elements in a row.
+template <typename F>
+void for_each_run(const Window& window, const Dims& dims, const Dims& places, const Dims& offset, const F& f,
+                  std::size_t d = 0, std::int64_t place = 0, std::int64_t at = 0) {
+  if (d == dims.size()) return f(place, at, 1);
+  const WindowDim& w = window[d];
+  if (d + 1 == dims.size() && w.stride == 1 && w.lhs_dilate == 1) {
+    const std::int64_t shift = offset[d] * w.rhs_dilate - w.pad_low;
+    const std::int64_t begin = std::max<std::int64_t>(0, -shift), end = std::min(places[d], dims[d] - shift);
+    if (begin < end) f(place * places[d] + begin, at * dims[d] + begin + shift, end - begin);
+    return;
+  }
+  for (std::int64_t o = 0; o < places[d]; ++o) {
+    const std::int64_t element = element_at(w, dims[d], o, offset[d]);
+    if (element >= 0)
+      for_each_run(window, dims, places, offset, f, d + 1, place * places[d] + o, at * dims[d] + element);
+  }
+}
+
+template <typename F>
+void for_each_run_of_all(const Window& window, const Dims& dims, const Dims& places, const F& f) {
+  Dims sizes;
+  for (const WindowDim& w : window) sizes.push_back(w.size);
+  if (product(sizes) == 0) return;
+  Dims offset(sizes.size(), 0);
+  do for_each_run(window, dims, places, offset, f);
+  while (next(offset, sizes));
+}
+
+// The one dimension along which windows are wider than an element, if along it each window holds the elements from
+// the first one on, and one more than the window before.
+std::optional<std::size_t> prefix_dimension(const Window& window, const Dims& dims, const Dims& places) {
+  std::optional<std::size_t> found;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const WindowDim& w = window[d];
+    if (places[d] == dims[d] && w == WindowDim()) continue;
+    const bool prefixes = w.stride == 1 && w.lhs_dilate == 1 && w.rhs_dilate == 1 && w.pad_low >= places[d] - 1 &&
+                          w.size > w.pad_low && places[d] <= dims[d];
+    if (found || !prefixes) return std::nullopt;
+    found = d;
+  }
+  return found;
+}
+
+// One reduce-window: its windows, and how accumulators [place, place + n) take elements [at, at + n).
+template <typename Take, typename Continue>
+void reduce_windows(const Window& window, const Dims& dims, const Dims& places, const Take& take,
+                    const Continue& continue_from) {
+  const auto along = prefix_dimension(window, dims, places);
+  if (!along) return for_each_run_of_all(window, dims, places, take);
+  // The first window holds the first size - pad_low elements (or all); each later one the next.
+  const std::int64_t ahead = window[*along].size - window[*along].pad_low - 1;
+  const Strided from{0, row_major(dims)}, to{0, row_major(places)};
+  Dims lines = places;
+  lines[*along] = std::min<std::int64_t>(lines[*along], 1);
+  walk<2>(lines, {to, from}, [&](const std::array<std::int64_t, 2>& at) {
+    for (std::int64_t e = 0; e < std::min(ahead, dims[*along]); ++e) take(at[0], at[1] + e * from.strides[*along], 1);
+    for (std::int64_t o = 0; o < places[*along]; ++o) {
+      const std::int64_t place = at[0] + o * to.strides[*along];
+      if (o > 0) continue_from(place - to.strides[*along], place);
+      if (o + ahead < dims[*along]) take(place, at[1] + (o + ahead) * from.strides[*along], 1);
+    }
+  });
+}
+
+Literal sum_in_f64(const Call& call, const Window& window, const Shape& shape) {
   const std::vector<double> x = widen<double>(call.array(0));
   std::vector<double> sums(static_cast<std::size_t>(product(shape.dims())), widen<double>(call.array(1))[0]);
-  Dims place(shape.dims().size(), 0);
-  for (double& sum : sums) {
-    windows.for_each(place, [&](std::int64_t at) { sum += x[static_cast<std::size_t>(at)]; });
-    next(place, shape.dims());
-  }
+  reduce_windows(
+      window, call.dims(0), shape.dims(),
+      [&](std::int64_t place, std::int64_t at, std::int64_t n) {
+        for (std::int64_t i = 0; i < n; ++i) sums[static_cast<std::size_t>(place + i)] += x[static_cast<std::size_t>(at + i)];
+      },
+      [&](std::int64_t from, std::int64_t to) {
+        sums[static_cast<std::size_t>(to)] = sums[static_cast<std::size_t>(from)];
+      });
   return rounded(shape, sums);
 }
 
@@ -65,10 +131,11 @@ Expected<Value> reduce_window(const Call& call) {
   ScalarFunction& function = call.machine.scalar_function(*call.instruction.to_apply());
   const Shape& shape = call.shape.is_tuple() ? call.shape.element(0) : call.shape;
   const Window window = window_of(call);
-  const Windows windows(window, call.dims(0));
-  if (is_float_sum(function, call.machine.options())) return Value(sum_in_f64(call, windows, shape));
+  if (is_float_sum(function, call.machine.options())) return Value(sum_in_f64(call, window, shape));
   const std::int64_t n = call.num_operands() / 2;
   std::vector<Literal> results, inputs;
+  std::vector<std::byte*> base, out(static_cast<std::size_t>(n));
+  std::vector<const std::byte*> in(static_cast<std::size_t>(2 * n));
   for (std::int64_t i = 0; i < n; ++i) {
     results.emplace_back(call.shape.is_tuple() ? call.shape.element(i) : call.shape);
     const Literal init = as_type(call.array(n + i), results.back().dtype());
@@ -76,22 +143,23 @@ Expected<Value> reduce_window(const Call& call) {
          byte_width(init.dtype()));
     inputs.push_back(as_type(call.array(i), function.parameter_type(n + i)));
   }
-  std::vector<std::byte*> out;
-  std::vector<const std::byte*> in(static_cast<std::size_t>(2 * n));
-  for (Literal& result : results) out.push_back(result.mutable_bytes().data());
+  for (Literal& result : results) base.push_back(result.mutable_bytes().data());
   Expected<> good;
-  Dims place(shape.dims().size(), 0);
-  const std::int64_t count = product(shape.dims());
-  for (std::int64_t o = 0; o < count && good; ++o, next(place, shape.dims())) {
-    windows.for_each(place, [&](std::int64_t at) {
-      for (std::size_t k = 0; k < results.size(); ++k) {
-        in[k] = out[k];
-        in[k + results.size()] = inputs[k].bytes().data() + at * byte_width(inputs[k].dtype());
-      }
-      if (good) good = function(out.data(), in.data(), 1);
-    });
-    for (std::size_t k = 0; k < results.size(); ++k) out[k] += byte_width(results[k].dtype());
-  }
+  reduce_windows(
+      window, call.dims(0), shape.dims(),
+      [&](std::int64_t place, std::int64_t at, std::int64_t count) {
+        for (std::size_t k = 0; k < results.size(); ++k) {
+          in[k] = out[k] = base[k] + place * byte_width(results[k].dtype());
+          in[k + results.size()] = inputs[k].bytes().data() + at * byte_width(inputs[k].dtype());
+        }
+        if (good) good = function(out.data(), in.data(), count);
+      },
+      [&](std::int64_t from, std::int64_t to) {
+        for (std::size_t k = 0; k < results.size(); ++k) {
+          const std::int64_t width = byte_width(results[k].dtype());
+          std::copy_n(base[k] + from * width, width, base[k] + to * width);
+        }
+      });
   TRY(std::move(good));
   return tuple_unless_one(std::move(results));
 }
@@ -102,7 +170,6 @@ Expected<Value> select_and_scatter(const Call& call) {
   ScalarFunction& scatter = call.machine.scalar_function(*call.instruction.called(1));
   const Literal &operand = call.array(0), &source = call.array(1);
   const Window window = window_of(call);
-  const Windows windows(window, call.dims(0));
   const std::int64_t width = byte_width(call.shape.dtype()), operand_width = byte_width(operand.dtype());
   Literal result(call.shape);
   std::byte* to = result.mutable_bytes().data();
@@ -112,7 +179,7 @@ Expected<Value> select_and_scatter(const Call& call) {
   const std::int64_t count = source.num_elements();
   for (std::int64_t s = 0; s < count && good; ++s, next(place, call.dims(1))) {
     std::int64_t chosen = -1;
-    windows.for_each(place, [&](std::int64_t at) {
+    for_each_element(window, call.dims(0), place, [&](std::int64_t at) {
       std::byte keep{0};
       if (chosen >= 0 && good) {
         std::byte* out[] = {&keep};
