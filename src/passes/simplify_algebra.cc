@@ -1,5 +1,7 @@
 #include "passes/simplify_algebra.h"
 
+#include <algorithm>
+
 #include "passes/make.h"
 #include "passes/rewrite.h"
 #include "passes/simplify_rules.h"
@@ -11,11 +13,12 @@ namespace rules {
 Instruction* scalar_first(Instruction& i) {
   if (!hlo::is_elementwise(i.opcode()) || i.num_operands() == 0 || i.shape().rank() == 0) return nullptr;
   if (is(&i, Opcode::Copy) || !i.called().empty() || i.shape().num_elements() == 0) return nullptr;
+  const auto is_spread = [](Instruction* o) { return splat_source(o) != nullptr || splat_constant(o); };
+  if (!std::ranges::all_of(i.operands(), is_spread)) return nullptr;
   std::vector<Instruction*> scalars;
   for (Instruction* operand : i.operands()) {
     Instruction* scalar = splat_source(operand);
-    if (scalar == nullptr) return nullptr;
-    scalars.push_back(scalar);
+    scalars.push_back(scalar != nullptr ? scalar : Make(i).constant(*splat_constant(operand)));
   }
   Instruction* scalar = i.parent()->add_clone(i, std::move(scalars));
   scalar->set_shape(Shape::scalar(i.shape().dtype()));

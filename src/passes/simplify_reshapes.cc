@@ -34,7 +34,7 @@ Instruction* reshape_of_broadcast(Instruction& i) {
 }  // namespace
 
 Instruction* constant(Instruction& i) {
-  if (!i.shape().is_array() || i.shape().is_scalar()) return nullptr;
+  if (!i.shape().is_array() || i.shape().num_elements() <= 1) return nullptr;
   const auto splat = splat_constant(&i);
   if (!splat) return nullptr;
   return Make(i).splat(*splat, i.shape().dims());
