@@ -103,6 +103,17 @@ Expected<> emit_while(Function&, const kernels::While&);
 Expected<> emit_if(Function&, const kernels::If&);
 Expected<> emit_call(Function&, const kernels::Call&);
 
+// lanes.cc: loops by lanes.
+
+/// What a call does of a loop's iterations.
+struct Bounds {
+  llvm::Value* from = nullptr;
+  llvm::Value* to = nullptr;
+  std::int64_t least = 0;  ///< no call has fewer iterations
+  bool whole = false;      ///< all calls have whole vectors only
+};
+Expected<> emit_lanes(Function&, const kernels::Loop&, const Bounds&);
+
 /// Values that go round a loop or out of a branch.
 using Carried = llvm::SmallVector<llvm::Value*, 4>;
 /// Values' parts one after the other, and back.
@@ -114,7 +125,8 @@ struct Range {
   llvm::Value* from = nullptr;
   llvm::Value* to = nullptr;
   std::int64_t step = 1;
-  bool nonempty = false;  ///< known to hold one iteration at least
+  bool nonempty = false;        ///< known to hold one iteration at least
+  llvm::Value* last = nullptr;  ///< if given, i goes no higher, and the loop ends after that one
 };
 /// for (i = from; i < to; i += step): `body` takes i and what is carried and gives what is carried on. One iteration
 /// becomes straight code, none nothing; else a test, if `nonempty` does not spare it, and a loop that tests at its end.
