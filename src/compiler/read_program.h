@@ -12,7 +12,7 @@ namespace hloom::compiler {
 
 struct ReadOptions {
   std::string_view file_name = "<text>";  ///< what messages call it
-  std::string module;                     ///< of several, by name or number from 0; empty: the only one
+  std::string module = {};                ///< of several, by name or number from 0; empty: the only one
   bool fill_elided = false;
 };
 

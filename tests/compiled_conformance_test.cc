@@ -1,0 +1,121 @@
+// Every conformance case that has a compiled form gives its expected values: in regions and step by step, on one
+// thread and on two, with the same values each time.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+
+#include "arrays/compare.h"
+#include "arrays/conformance.h"
+#include "compiler/compile.h"
+#include "compiler/execute_literals.h"
+#include "compiler/read_program.h"
+
+namespace hloom {
+namespace {
+
+const std::string kFolder = HLOOM_SOURCE_DIR "/tests/conformance";
+
+// Opcodes whose cases all compile, but for element types that no kernel has.
+const std::set<std::string_view> kCompiled = {
+    // elementwise
+    "abs", "acos", "acosh", "add", "and", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "clamp", "compare",
+    "complex", "convert", "copy", "cosh", "cosine", "count-leading-zeros", "divide", "erf", "exponential",
+    "exponential-minus-one", "floor", "imag", "is-finite", "log", "log-plus-one", "logistic", "maximum", "minimum",
+    "multiply", "negate", "not", "or", "popcnt", "power", "real", "reduce-precision", "remainder", "round-nearest-afz",
+    "round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic", "shift-right-logical", "sign", "sine",
+    "sinh", "sqrt", "stochastic-convert", "subtract", "tan", "tanh", "xor",
+    // data movement
+    "bitcast", "bitcast-convert", "broadcast", "concatenate", "dynamic-slice", "dynamic-update-slice", "gather", "iota",
+    "pad", "reshape", "reverse", "scatter", "slice", "transpose",
+    // sums, sorts, random bits
+    "convolution", "dot", "reduce", "reduce-window", "rng-bit-generator", "sort",
+    // control
+    "call", "conditional", "get-tuple-element", "parameter", "constant", "tuple", "while"};
+
+// Types that only the interpreter has.
+bool has_narrow_type(const Shape& shape) {
+  if (shape.is_tuple())
+    return std::any_of(shape.elements().begin(), shape.elements().end(), has_narrow_type);
+  return is_floating(shape.dtype()) && bit_width(shape.dtype()) <= 8;
+}
+
+bool has_narrow_type(const hlo::Module& module) {
+  for (const hlo::Computation& c : module.computations())
+    for (const hlo::Instruction& i : c.instructions())
+      if (has_narrow_type(i.shape())) return true;
+  return false;
+}
+
+struct Way {
+  bool regions;
+  int threads;
+};
+
+Expected<std::vector<hlo::Literal>> run(const arrays::ConformanceCase& test, const Way& way) {
+  auto module = compiler::read_program(test.text, {.file_name = test.name});
+  if (!module) return module.error();
+  const bool narrow = has_narrow_type(**module);
+  compiler::Options options;
+  options.regions = way.regions;
+  options.threads = way.threads;
+  options.verify_each = true;
+  auto compiled = compiler::compile(std::move(*module), options);
+  if (!compiled && compiled.error().code() == Code::Unimplemented && !narrow && kCompiled.contains(test.opcode))
+    return Error(Code::Internal, "is refused: " + compiled.error().message());
+  if (!compiled) return compiled.error();
+  const std::vector<Shape> parameters = compiler::parameter_leaves(*compiled->module),
+                           results = compiler::result_leaves(*compiled->module);
+  const auto executor = runtime::Executor::create(std::move(compiled->program));
+  if (!executor) return executor.error();
+  static runtime::ThreadPool one(1), two(2);
+  return compiler::execute_literals(**executor, parameters, results, test.arguments, way.threads == 1 ? one : two);
+}
+
+// False if the case has no compiled form.
+bool expect_case(const arrays::ConformanceCase& test) {
+  const auto first = run(test, {true, 1});
+  if (!first && first.error().code() == Code::Unimplemented) return false;
+  EXPECT_TRUE(first) << test.name << ": " << first.error().message() << "\n" << test.text;
+  if (!first) return true;
+  EXPECT_EQ(arrays::compare_results(*first, test.expected, test.tolerances), std::nullopt)
+      << test.name << "\n" << test.text;
+  for (const Way way : {Way{true, 2}, Way{false, 1}, Way{false, 2}}) {
+    const auto again = run(test, way);
+    EXPECT_TRUE(again) << test.name << ": " << again.error().message() << "\n" << test.text;
+    if (!again) continue;
+    const arrays::Tolerance same = arrays::Tolerance::exact();
+    EXPECT_EQ(arrays::compare_results(*again, *first, {&same, 1}), std::nullopt)
+        << test.name << ": other values " << (way.regions ? "in regions" : "without regions") << " on " << way.threads
+        << " threads\n" << test.text;
+  }
+  return true;
+}
+
+class Compiled : public testing::TestWithParam<std::string> {};
+
+TEST_P(Compiled, GivesTheExpectedValues) {
+  const auto cases = arrays::read_conformance(kFolder, GetParam());
+  ASSERT_TRUE(cases) << cases.error().message();
+  std::vector<std::string> refused;
+  for (const arrays::ConformanceCase& test : *cases)
+    if (!expect_case(test)) refused.push_back(test.name);
+  if (refused.empty()) return;
+  std::cout << refused.size() << " of " << cases->size() << " cases have no compiled form:";
+  for (const std::string& name : refused) std::cout << " " << name;
+  std::cout << "\n";
+  if (refused.size() == cases->size()) GTEST_SKIP() << "no case has a compiled form";
+}
+
+std::string name_of(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Conformance, Compiled, testing::ValuesIn(*arrays::conformance_opcodes(kFolder)), name_of);
+
+}  // namespace
+}  // namespace hloom
