@@ -85,15 +85,16 @@ Value<B, double> remainder(Value<B, double> x, Value<B, double> y) {
   const auto step = [&](V r) {
     const Word gap = exponent(r) - y_exponent;  // at least 0 where r >= y
     const Word shift = select(gap < kStep + 1, std::uint64_t{0}, gap - kStep);
-    // 2^shift may exceed the largest double's half: two factors.
-    const Word half = shift >> 1;
+    // 2^shift may be as large as 2^2049: four factors.
+    const Word quarter = shift >> 2;
     const auto power = [](Word n) { return bits_as<double>((n + 1023u) << 52); };
-    const V scaled = ay * power(half) * power(shift - half);
+    const V factor = power(quarter);
+    const V scaled = ay * factor * factor * factor * power(shift - quarter * 3u);
     const V left = fma(-trunc(r / scaled), scaled, r);
     return select(left < 0, left + scaled, left);
   };
   const auto going_on = [&](V r) { return (r >= ay) & (ay > 0) & (r < kInfinity<double>); };
-  const V result = repeat_while(ax, going_on, [&](V r) { return select(going_on(r), step(r), r); });
+  const V result = repeat_while(ax, going_on, step);
   // NaN where an operand is one, or y is 0 or x infinite.
   const auto good = (ax < kInfinity<double>) & (ay > 0);
   return with_sign(select(good, result, kNaN<double>), x);

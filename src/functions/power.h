@@ -82,8 +82,10 @@ Value<B, double> power(Value<B, double> x, Value<B, double> y) {
   const V exponent = larger(kExpLow<double>, smaller(kExpHigh<double>, product));
   const V rest = select(exponent == product, low, 0.0);  // what is clamped is 0 or infinite
   const auto parts = split_exponent(exponent);
+  // e^(r + c) = e^r + c·e^r; c may have 2^-43.
   const V c = parts.r_low() + rest;
-  const V magnitude = scale(1 + (parts.r + (parts.tail() + fma(c, parts.r, c))), parts.n);
+  const V tail = parts.tail();
+  const V magnitude = scale(1 + (parts.r + (tail + fma(c, parts.r + tail, c))), parts.n);
   return with_power_rules(x, y, magnitude);
 }
 
