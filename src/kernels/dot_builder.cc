@@ -129,6 +129,24 @@ Expected<> DotBuilder::after_packing(const Body& body) {
   return done;
 }
 
+// An axis of one element needs no lanes.
+Index DotBuilder::begin_lanes(std::int64_t count) {
+  if (form_.lanes == 1) return {};
+  return index_of(b_.begin_loop(0, count, static_cast<int>(form_.lanes)));
+}
+void DotBuilder::end_lanes() {
+  if (form_.lanes > 1) b_.end_loop();
+}
+
+Value DotBuilder::first_lanes(const Index& lane, std::int64_t valid) {
+  if (valid == form_.lanes) return kNoValue;
+  Line less;
+  less.opcode = Opcode::Compare;
+  less.operands = {b_.affine(lane), b_.constant_index(valid)};
+  less.compare = {hlo::Direction::Lt, hlo::Comparison::Signed};
+  return b_.line(std::move(less), DType::Pred);
+}
+
 // --- Tiles ---------------------------------------------------------------------------------------------------------
 
 Expected<> DotBuilder::tile_cell() {
@@ -209,16 +227,9 @@ Expected<> DotBuilder::pack_rows() {
 // A panel has for each k the group's vectors beside each other; the lanes that no element fills are zero.
 Expected<> DotBuilder::pack_panel(std::int64_t vectors, std::int64_t valid, const Index& first_lane) {
   const std::int64_t width = vectors * form_.lanes;
-  const Index lane = index_of(b_.begin_loop(0, form_.lanes, static_cast<int>(form_.lanes)));
-  Value mask = kNoValue;
-  if (valid < form_.lanes) {
-    Line less;
-    less.opcode = Opcode::Compare;
-    less.operands = {b_.affine(lane), b_.constant_index(valid)};
-    less.compare = {hlo::Direction::Lt, hlo::Comparison::Signed};
-    mask = b_.line(std::move(less), DType::Pred);
-  }
-  std::size_t loops = 1;
+  const Index lane = begin_lanes(form_.lanes);
+  const Value mask = first_lanes(lane, valid);
+  std::size_t loops = 0;
   for (std::size_t a = p_.rhs_axis + 1; a < p_.axes.size(); ++a, ++loops)
     at_[a] = index_of(b_.begin_loop(0, p_.extent(a)));
   for (std::int64_t j = 0; j < vectors; ++j) {
@@ -227,6 +238,7 @@ Expected<> DotBuilder::pack_panel(std::int64_t vectors, std::int64_t valid, cons
     b_.store_linear(scratch_, sum_index() * width + lane + (panel_base_ + j * form_.lanes), v);
   }
   while (loops-- > 0) b_.end_loop();
+  end_lanes();
   return {};
 }
 
@@ -325,17 +337,9 @@ Value DotBuilder::combine_chains(std::vector<Value> chains) {
 Expected<> DotBuilder::tile(std::int64_t rows, std::int64_t vectors, std::int64_t valid, const Index& first_row,
                             const Index& first_lane) {
   // A single vector is masked by its loop, the last of several by a mask of its own.
-  const bool own_mask = vectors > 1 && valid < form_.lanes;
-  const std::int64_t lanes = vectors == 1 ? valid : form_.lanes;
   Tile t{rows, vectors, valid, first_row, first_lane, {}, kNoValue};
-  t.lane = index_of(b_.begin_loop(0, lanes, static_cast<int>(form_.lanes)));
-  if (own_mask) {
-    Line less;
-    less.opcode = Opcode::Compare;
-    less.operands = {b_.affine(t.lane), b_.constant_index(valid)};
-    less.compare = {hlo::Direction::Lt, hlo::Comparison::Signed};
-    t.mask = b_.line(std::move(less), DType::Pred);
-  }
+  t.lane = begin_lanes(vectors == 1 ? valid : form_.lanes);
+  if (vectors > 1) t.mask = first_lanes(t.lane, valid);
   const std::int64_t size = rows * vectors;
   std::vector<Value> sums(static_cast<std::size_t>(size * form_.chains), b_.constant(type_, 0));
   sums = TRY(sum_axis(p_.rhs_axis + 1, t, std::move(sums)));
@@ -352,7 +356,7 @@ Expected<> DotBuilder::tile(std::int64_t rows, std::int64_t vectors, std::int64_
     at_[lane_axis_] = first_lane + t.lane + j * form_.lanes;
     TRY(elements_.store(p_.axes, at_, sum, j + 1 == vectors ? t.mask : kNoValue));
   }
-  b_.end_loop();
+  end_lanes();
   return form_.store_through ? finish_tile(rows, vectors, valid, first_row, first_lane) : Expected<>();
 }
 
@@ -361,13 +365,12 @@ Expected<> DotBuilder::finish_tile(std::int64_t rows, std::int64_t vectors, std:
                                    const Index& first_lane) {
   const std::int64_t width = vectors * form_.lanes;
   const Index row = index_of(b_.begin_loop(0, rows));
-  const Index lane = index_of(
-      b_.begin_loop(0, width - form_.lanes + valid, static_cast<int>(form_.lanes)));
+  const Index lane = begin_lanes(width - form_.lanes + valid);
   const Value sum = b_.load_linear(scratch_, row * width + lane + sums_base_, type_);
   at_[row_axis_] = first_row + row;
   at_[lane_axis_] = first_lane + lane;
   const auto done = elements_.store(p_.axes, at_, sum);
-  b_.end_loop();
+  end_lanes();
   b_.end_loop();
   return done;
 }

@@ -38,6 +38,11 @@ class DotBuilder {
   Expected<> each_tile(const Cell&, const DotRun&, const std::function<Expected<>(const Index&)>&);
   Index first_element(const Cell&, Value tile, std::int64_t total);
 
+  Index begin_lanes(std::int64_t count);
+  void end_lanes();
+  /// Which of a vector's lanes are of elements; none where all are.
+  Value first_lanes(const Index& lane, std::int64_t valid);
+
   Expected<> tile_cell();
   void place_scratch();
   Expected<> group(const DotRun&, std::int64_t valid, const Index& first_vector);

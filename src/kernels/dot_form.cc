@@ -122,7 +122,7 @@ Chosen choose_tiles(const DotProblem& problem, bool swapped, std::int64_t width,
   const View v = view_of(problem, swapped);
   Chosen c;
   c.form.swapped = swapped;
-  c.form.lanes = std::min(unit.vector_bytes / width, std::max<std::int64_t>(power_of_two_at_least(v.lanes), 2));
+  c.form.lanes = std::min(unit.vector_bytes / width, power_of_two_at_least(v.lanes));
   c.form.chains = chains_for(v, 64 / width);
   const bool scattered = !v.lane.plain || (v.lane_lane != 1 && v.lane_lane != 0);
   c.form.pack_lanes = scattered && v.rows > 8 && v.lanes > 1;
@@ -207,6 +207,8 @@ std::vector<DotRun> balanced_runs(std::int64_t total, std::int64_t largest) {
 
 DotForm choose_form(const DotProblem& problem, DType sum_type, const VectorUnit& unit, bool shared) {
   const std::int64_t width = byte_width(sum_type);
+  const View view = view_of(problem, false);
+  if (view.outer * view.rows * view.lanes == 0) return {};
   // What decides about the order of sums knows one machine only.
   const VectorUnit reference;
   const bool swap = choose_tiles(problem, true, width, reference).cycles <

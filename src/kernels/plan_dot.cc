@@ -40,9 +40,21 @@ std::int64_t work_of(const DotProblem& problem, const hlo::Instruction& fusion) 
   return std::max(flops, bytes);
 }
 
+// A short product for each batch and nothing else: lanes belong to the batches, as in any loop over elements.
+bool is_elementwise(const hlo::Instruction& dot) {
+  const auto& d = dot.attr<hlo::DotAttr>();
+  std::int64_t batches = 1, sum = 1;
+  for (const std::int64_t b : d.lhs_batch) batches *= dot.operand(0)->shape().dim(b);
+  for (const std::int64_t c : d.lhs_contracting) sum *= dot.operand(0)->shape().dim(c);
+  return batches > 1 && dot.shape().num_elements() == batches && sum <= 16;
+}
+
 }  // namespace
 
-bool is_dot_fusion(const hlo::Instruction& fusion) { return find_dot(fusion).dot != nullptr; }
+bool is_dot_fusion(const hlo::Instruction& fusion) {
+  const hlo::Instruction* dot = find_dot(fusion).dot;
+  return dot != nullptr && !is_elementwise(*dot);
+}
 
 Expected<Kernel> plan_dot(const hlo::Instruction& fusion, const VectorUnit& unit) {
   const DotFusion found = find_dot(fusion);
