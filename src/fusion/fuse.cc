@@ -222,29 +222,36 @@ class Fuser {
     return false;
   }
 
-  // Whether a path from `i` leaves group g and comes back to it: then g cannot make `i`. Says yes when in doubt.
+  // Whether a path from `i` leaves group g and comes back to it: then g cannot make `i`. Says yes when in doubt. Walks
+  // kernels, and instructions that are in none; an instruction in several kernels is each of them.
   bool reaches_around(const Instruction& i, std::size_t g) const {
     std::unordered_set<const Instruction*> seen;
-    std::vector<const Instruction*> stack;
-    const auto in_group = [&](const Instruction& at) {
-      const auto found = groups_of_.find(&at);
-      return found != groups_of_.end() && found->second.contains(g);
+    std::set<std::size_t> seen_groups;
+    std::vector<const Instruction*> stack;  // whose value is there outside of g
+    bool back = false;
+    const auto use = [&](const Instruction* user) {
+      const auto found = groups_of_.find(user);
+      if (found == groups_of_.end()) {
+        if (seen.insert(user).second) stack.push_back(user);
+        return;
+      }
+      for (const std::size_t group : found->second) {
+        if (group == g) {
+          back = true;
+        } else if (seen_groups.insert(group).second) {
+          for (const Instruction* root : groups_[group].roots) stack.push_back(root);
+        }
+      }
     };
-    const auto push = [&](const Instruction* at) {
-      if (seen.insert(at).second) stack.push_back(at);
-    };
-    for (const Instruction* user : i.users())
-      if (!in_group(*user)) push(user);
+    for (const Instruction* user : i.users()) use(user);
+    back = false;  // g's own use of `i`
     for (std::int64_t looked = 0; !stack.empty(); ++looked) {
       const Instruction* at = stack.back();
       stack.pop_back();
-      if (looked > kMaxSearch || in_group(*at)) return true;
-      for (const Instruction* user : at->users()) push(user);
-      for (const Instruction* after : at->control_successors()) push(after);
-      // A kernel's results come together.
-      if (const auto found = groups_of_.find(at); found != groups_of_.end())
-        for (const std::size_t other : found->second)
-          for (const Instruction* root : groups_[other].roots) push(root);
+      if (looked > kMaxSearch) return true;
+      for (const Instruction* user : at->users()) use(user);
+      for (const Instruction* after : at->control_successors()) use(after);
+      if (back) return true;
     }
     return false;
   }

@@ -487,12 +487,9 @@ Expected<Value> Elements::pad(const Instruction& i, const Point& point) {
   return select(mask, inside, padding);
 }
 
-// An index operand as S64, unsigned ones too large for it at the top.
+// An index operand as S64, unsigned ones too large for it at the top. Under a mask that is false it is 0.
 Expected<Value> Elements::index_value(const Instruction& i, const Point& point) {
-  const Value before = std::exchange(mask_, kNoValue);
-  auto made = at(i, point);
-  mask_ = before;
-  Value v = TRY(std::move(made));
+  Value v = TRY(at(i, point));
   if (i.shape().dtype() == DType::U64)
     v = b_.line(Opcode::Minimum, DType::U64, {v, b_.constant(DType::U64, static_cast<std::uint64_t>(INT64_MAX))});
   return convert(v, DType::S64);

@@ -41,7 +41,7 @@ class Elements {
   Expected<Point> starts(const hlo::Instruction&, std::int64_t first_operand, const Shape& whole,
                          const std::vector<std::int64_t>& window);
 
-  /// An index operand's element as S64; unsigned ones beyond S64 are its largest. Never masked.
+  /// An index operand's element as S64; unsigned ones beyond S64 are its largest.
   Expected<Value> index_value(const hlo::Instruction&, const Point&);
   Value compare(hlo::Direction, Value a, Value b, hlo::Comparison type = hlo::Comparison::Signed);
 
