@@ -2,51 +2,55 @@
 
 #include <cstring>
 
-#include "base/check.h"
-
 namespace hloom::hlo {
-namespace {
 
-// Of all but the last byte, times 16, plus the last byte's low bits.
-std::uint64_t hash_of(std::string_view name) {
+std::uint32_t hash_name(std::string_view name) {
   if (name.empty()) return 0;
-  std::uint64_t h = name.size();
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ull;
+  const auto last = static_cast<unsigned char>(name.back());
+  std::uint64_t h = (name.size() * 64 + (last >> 2)) * kOdd;
   const char* p = name.data();
   std::size_t left = name.size() - 1;
   for (; left >= 8; left -= 8, p += 8) {
     std::uint64_t chunk = 0;
     std::memcpy(&chunk, p, 8);
-    h = (h ^ chunk) * 0x9E3779B97F4A7C15ull;
+    h = (h ^ chunk) * kOdd;
     h ^= h >> 32;
   }
   std::uint64_t rest = 0;
   std::memcpy(&rest, p, left);
-  h = (h ^ rest) * 0x9E3779B97F4A7C15ull;
-  return (h ^ h >> 29) << 4 | (static_cast<unsigned char>(name.back()) & 15);
+  h = (h ^ rest) * kOdd;
+  h = (h ^ h >> 32) * kOdd;
+  return static_cast<std::uint32_t>(h >> 32) << 2 | (last & 3);
 }
 
-// What is kept of a hash: never one of the two marks.
-std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 2) | 2; }
+namespace {
+
+// Never one of the two marks.
+std::uint32_t stored(std::uint32_t hash) { return hash < 2 ? hash + 2 : hash; }
 
 }  // namespace
 
 // The slot of the name, or the first free one on its way, which has no owner.
 std::size_t NameSet::slot_of(std::string_view name) const {
-  const std::uint64_t hash = hash_of(name);
-  const std::uint32_t tag = tag_of(hash);
+  const std::uint32_t hash = stored(hash_name(name));
   const std::size_t mask = hashes_.size() - 1;
-  for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
-    if (hashes_[i] == kFree) return i;
-    if (hashes_[i] == tag && *owners_[i] == name) return i;
-  }
+  for (std::size_t i = hash & mask;; i = (i + 1) & mask)
+    if (hashes_[i] == kFree || (hashes_[i] == hash && *owners_[i] == name)) return i;
+}
+
+// Needs: not there.
+void NameSet::put(std::uint32_t hash, const std::string* owner) {
+  const std::size_t mask = hashes_.size() - 1;
+  std::size_t i = hash & mask;
+  while (hashes_[i] != kFree) i = (i + 1) & mask;
+  hashes_[i] = hash;
+  owners_[i] = owner;
 }
 
 void NameSet::insert(const std::string& name) {
   if (used_ * 4 >= hashes_.size() * 3) grow();
-  const std::size_t slot = slot_of(name);
-  HLOOM_DCHECK(owners_[slot] == nullptr);
-  hashes_[slot] = tag_of(hash_of(name));
-  owners_[slot] = &name;
+  put(stored(hash_name(name)), &name);
   ++used_;
 }
 
@@ -61,19 +65,16 @@ void NameSet::erase(const std::string& name) {
 
 // Doubles, unless erased slots are many: then it only clears them.
 void NameSet::grow() {
-  const std::size_t live = used_ - erased_;
-  const std::size_t size = hashes_.size();
-  std::vector<const std::string*> old(size == 0 ? 16 : live * 2 < size ? size : size * 2);
-  old.swap(owners_);
-  hashes_.assign(owners_.size(), kFree);
+  const std::size_t live = used_ - erased_, size = hashes_.size();
+  const std::size_t wanted = size == 0 ? 16 : live * 2 < size ? size : size * 2;
+  std::vector<std::uint32_t> hashes(wanted, kFree);
+  std::vector<const std::string*> owners(wanted);
+  hashes.swap(hashes_);
+  owners.swap(owners_);
+  for (std::size_t i = 0; i < size; ++i)
+    if (owners[i] != nullptr) put(hashes[i], owners[i]);
   used_ = live;
   erased_ = 0;
-  for (const std::string* name : old) {
-    if (name == nullptr) continue;
-    const std::size_t slot = slot_of(*name);
-    hashes_[slot] = tag_of(hash_of(*name));
-    owners_[slot] = name;
-  }
 }
 
 }  // namespace hloom::hlo

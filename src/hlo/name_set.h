@@ -8,8 +8,11 @@
 
 namespace hloom::hlo {
 
-/// A set of strings that stay with their owners, 12 bytes a slot. Names that differ in their last byte alone, as
-/// add.10 … add.19, lie together, so that a program's consecutive names share cache lines.
+/// A hash whose low two bits are those of the name's last byte, and whose others do not depend on them: add.10 …
+/// add.13 are neighbours, so that a program's consecutive names share cache lines.
+std::uint32_t hash_name(std::string_view name);
+
+/// A set of strings that stay with their owners, 12 bytes a slot.
 class NameSet {
  public:
   bool contains(std::string_view name) const { return !hashes_.empty() && owners_[slot_of(name)] != nullptr; }
@@ -22,9 +25,10 @@ class NameSet {
   static constexpr std::uint32_t kFree = 0, kErased = 1;
 
   std::size_t slot_of(std::string_view name) const;
+  void put(std::uint32_t hash, const std::string* owner);
   void grow();
 
-  std::vector<std::uint32_t> hashes_;
+  std::vector<std::uint32_t> hashes_;  ///< or a mark
   std::vector<const std::string*> owners_;
   std::size_t used_ = 0;    ///< slots that are not free
   std::size_t erased_ = 0;  ///< of them, erased ones

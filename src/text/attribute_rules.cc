@@ -172,6 +172,7 @@ std::vector<Entry> graph_entries() {
 struct Table {
   std::array<std::vector<AttributeRule>, kNumOpcodes> rules;
   std::array<std::size_t, kNumOpcodes> own{};
+  std::array<std::uint64_t, kNumOpcodes> required{};
 };
 
 const Table& table() {
@@ -184,6 +185,7 @@ const Table& table() {
       t->own[n] = t->rules[n].size();
       for (const AttributeRule& rule : common_rules())
         if (rule.name != "result_accuracy" || takes_result_accuracy(Opcode(n))) t->rules[n].push_back(rule);
+      for (std::size_t r = 0; r < t->rules[n].size(); ++r) t->required[n] |= std::uint64_t{t->rules[n][r].required} << r;
     }
     return t;
   }();
@@ -198,6 +200,8 @@ RuleList own_rules(Opcode opcode) {
 }
 
 RuleList rules_for(Opcode opcode) { return table().rules[static_cast<std::size_t>(opcode)]; }
+
+std::uint64_t required_rules(Opcode opcode) { return table().required[static_cast<std::size_t>(opcode)]; }
 
 bool is_required(const AttributeRule& rule, const Instruction& i) {
   if (!rule.required) return false;

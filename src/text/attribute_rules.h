@@ -35,6 +35,9 @@ RuleList own_rules(hlo::Opcode);
 /// The opcode's own and then those that any instruction accepts; own_rules() is their beginning.
 RuleList rules_for(hlo::Opcode);
 
+/// Which of rules_for() may be required: bit n for the n-th.
+std::uint64_t required_rules(hlo::Opcode);
+
 /// Those that any instruction accepts (result_accuracy: some).
 std::vector<AttributeRule> common_rules();
 

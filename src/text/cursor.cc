@@ -82,8 +82,10 @@ std::string_view Cursor::peek_word() {
 }
 
 bool Cursor::eat_word(std::string_view wanted) {
-  if (peek_word() != wanted) return false;
-  p_ += wanted.size();
+  if (peek() != wanted.front() || !looking_at(wanted)) return false;
+  const char* stop = p_ + wanted.size();
+  if (stop < end_ && chars::is(*stop, chars::kName)) return false;
+  p_ = stop;
   return true;
 }
 

@@ -1,5 +1,6 @@
 // Instructions: name, shape, opcode, operands, attributes.
 #include <algorithm>
+#include <bit>
 
 #include "hlo/infer_shape.h"
 #include "text/attribute_rules.h"
@@ -128,10 +129,13 @@ bool ModuleParser::take_opcode(Operation& op) {
 // Needs: op.name. An operand's shape may have been read already.
 void ModuleParser::read_operation(Scope& scope, Operation& op) {
   const Cursor::Depth depth(c_);
-  if (!op.shape && at_shape(c_)) op.shape = read_shape(c_, shape_rules());
+  if (!op.has_shape && at_shape(c_)) {
+    op.shape = read_shape(c_, shape_rules());
+    op.has_shape = true;
+  }
   if (!c_.ok() || !take_opcode(op)) return;
   const Place place = places_.find(op.at);
-  if (!op.shape && needs_shape(op.opcode))
+  if (!op.has_shape && needs_shape(op.opcode))
     return c_.fail("H601", op.at, words("the result shape of '", op.word, "' must be written"));
   c_.expect('(');
   if (op.opcode == Opcode::Parameter) {
@@ -144,7 +148,7 @@ void ModuleParser::read_operation(Scope& scope, Operation& op) {
     const int arity = hlo::arity(op.opcode);
     if (arity >= 0 && static_cast<int>(operands.size()) != arity)
       return c_.fail("H603", op.at, words("'", op.word, "' expects ", arity, " operands, found ", operands.size()));
-    op.made = scope.computation.add(op.opcode, op.shape.value_or(Shape()), std::move(operands), op.name);
+    op.made = scope.computation.add(op.opcode, op.has_shape ? *std::move(op.shape) : Shape(), std::move(operands), op.name);
   }
   if (op.made == nullptr) return;
   op.made->set_place(place.line, place.column);
@@ -250,26 +254,30 @@ void ModuleParser::read_attribute(Operation& op, std::string_view key, const cha
   rule->read(*this, is_inner ? *op.wrapped_made : *op.made);
 }
 
-void ModuleParser::check_required(const Operation& op, RuleList rules, std::uint64_t seen, const Instruction& i) {
-  for (std::size_t n = 0; n < rules.size() && c_.ok(); ++n)
-    if ((seen >> n & 1) == 0 && is_required(rules[n], i))
-      c_.fail("H504", op.at, words("'", op.word, "' needs the attribute '", rules[n].name, "'"));
+void ModuleParser::check_required(const Operation& op, std::uint64_t seen, const Instruction& i) {
+  std::uint64_t missing = required_rules(i.opcode()) & ~seen;
+  for (; missing != 0 && c_.ok(); missing &= missing - 1) {
+    const AttributeRule& rule = rules_for(i.opcode())[static_cast<std::size_t>(std::countr_zero(missing))];
+    if (is_required(rule, i)) c_.fail("H504", op.at, words("'", op.word, "' needs the attribute '", rule.name, "'"));
+  }
+  if (c_.ok() && std::ranges::find(i.called(), nullptr) != i.called().end())
+    c_.fail("H504", op.at, words("'", op.word, "' needs a computation for each of its places"));
 }
 
 // What is to be done when all attributes are read.
 void ModuleParser::complete(Operation& op) {
   if (!c_.ok()) return;
   if (op.wrapped_made != nullptr)
-    check_required(op, own_rules(op.wrapped), op.seen_inner, *op.wrapped_made);
+    check_required(op, op.seen_inner, *op.wrapped_made);
   else
-    check_required(op, rules_for(op.opcode), op.seen, *op.made);
+    check_required(op, op.seen, *op.made);
   finish_async(op);
   infer(op);
 }
 
 // Gives an instruction whose shape is not written the one that follows.
 void ModuleParser::infer(Operation& op) {
-  if (!c_.ok() || op.shape) return;
+  if (!c_.ok() || op.has_shape) return;
   // Where an operand is wrong already, that has been said.
   if (std::ranges::any_of(op.made->operands(), [](const Instruction* o) { return !o->shape().is_valid(); }))
     return c_.give_up();

@@ -63,7 +63,8 @@ class ModuleParser {
     enum class Sugar : std::uint8_t { None, Start, Update, Done };
 
     std::string_view name;
-    std::optional<Shape> shape;
+    std::optional<Shape> shape;  ///< till the instruction has it
+    bool has_shape = false;
     const char* at = nullptr;  ///< of the opcode
     std::string_view word;     ///< the opcode as written
     hlo::Opcode opcode{};
@@ -114,13 +115,14 @@ class ModuleParser {
   void set_defaults(hlo::Instruction&);
   void read_attributes(Operation&);
   void read_attribute(Operation&, std::string_view key, const char* at);
-  void check_required(const Operation&, RuleList, std::uint64_t seen, const hlo::Instruction&);
+  void check_required(const Operation&, std::uint64_t seen, const hlo::Instruction&);
   void complete(Operation&);
   void infer(Operation&);
 
   // operands.cc
   std::vector<hlo::Instruction*> read_operands(Scope&);
   hlo::Instruction* read_operand(Scope&);
+  hlo::Instruction* read_nested(Scope&, std::string_view opcode, std::optional<Shape>);
   hlo::Instruction* find_operand(Scope&, std::string_view name, const std::optional<Shape>&, const char* shape_at);
   hlo::Instruction* element_of(Scope&, hlo::Instruction* tuple);
   hlo::Instruction* free_operand(Scope&, std::string_view name, const Shape&);
@@ -138,6 +140,7 @@ class ModuleParser {
   std::unordered_map<std::string_view, Known> computations_;
   std::optional<Outline> outline_;  ///< made when a name is met before its computation
   const char* body_at_ = nullptr;   ///< where the computations begin
+  std::vector<hlo::Instruction*> operands_;  ///< of the operations that are being read
   std::vector<Scope*> scopes_;      ///< the innermost last
   const char* entry_at_ = nullptr;  ///< of the word ENTRY
   const char* layout_at_ = nullptr;

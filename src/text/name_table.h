@@ -17,24 +17,28 @@ class NameTable {
     const char* at = nullptr;                 ///< its name in the text; null: no such name
   };
 
-  /// Needs: all names lie in `text`, and a name is followed by a byte that is none of a name's, or by its end.
+  /// Needs: all names lie in `text`, of less than 2^36 bytes, and a name is followed by a byte that is none of a
+  /// name's, or by its end.
   explicit NameTable(std::string_view text) : text_(text) {}
 
   Entry find(std::string_view name) const;
-  /// Needs: not there yet, unless as a wrong one.
+  /// Adds a name, or replaces what it stood for.
   void insert(std::string_view name, hlo::Instruction*);
   /// All names, for suggestions.
   std::vector<std::string_view> names() const;
 
  private:
-  static constexpr int kOffsetBits = 40;
+  static constexpr int kOffsetBits = 36;
   struct Slot {
     hlo::Instruction* instruction = nullptr;
-    std::uint64_t key = 0;  ///< offset + 1 of the name, and above it some bits of the hash; 0 = free
+    std::uint64_t key = 0;  ///< offset + 1 of the name, and above it bits of the hash; 0 = free
   };
 
-  std::string_view name_at(std::uint64_t key) const;
-  std::size_t slot_of(std::string_view name, std::uint64_t hash) const;
+  const char* start_of(const Slot& slot) const {
+    return text_.data() + (slot.key & ((1ull << kOffsetBits) - 1)) - 1;
+  }
+  bool holds(const Slot&, std::string_view name) const;
+  std::size_t slot_of(std::string_view name, std::uint32_t hash) const;
   void grow();
 
   std::string_view text_;

@@ -10,12 +10,15 @@ using hlo::Instruction;
 
 // The operands and the closing parenthesis.
 std::vector<Instruction*> ModuleParser::read_operands(Scope& scope) {
-  std::vector<Instruction*> operands;
-  if (c_.eat(')')) return operands;
-  do operands.push_back(read_operand(scope));
-  while (c_.ok() && c_.eat(','));
+  if (c_.eat(')')) return {};
+  const std::size_t first = operands_.size();
+  do {
+    Instruction* operand = read_operand(scope);
+    operands_.push_back(operand);
+  } while (c_.ok() && c_.eat(','));
   c_.expect(')');
-  operands.shrink_to_fit();
+  std::vector<Instruction*> operands(operands_.begin() + static_cast<std::ptrdiff_t>(first), operands_.end());
+  operands_.resize(first);
   return operands;
 }
 
@@ -23,33 +26,32 @@ std::vector<Instruction*> ModuleParser::read_operands(Scope& scope) {
 Instruction* ModuleParser::read_operand(Scope& scope) {
   const char* shape_at = c_.at();
   std::optional<Shape> shape;
-  if (at_shape(c_)) shape = read_shape(c_, shape_rules());
+  if (*shape_at != '%' && at_shape(c_)) shape = read_shape(c_, shape_rules());
   const char next = c_.peek();
   if (shape && scope.free_operands && (next == ',' || next == ')')) return free_operand(scope, {}, *shape);
-  if (next != '%') {
-    const char* const start = c_.position();
-    const std::string_view word = c_.peek_word();
-    c_.skip(word.empty() ? std::string_view(start, 0) : word);
-    const bool nested = !word.empty() && c_.peek() == '(';
-    c_.set_position(start);
-    if (nested) {
-      Operation op;
-      const std::string name = words(word, ".anon");
-      op.name = name;
-      op.shape = std::move(shape);
-      read_operation(scope, op);
-      if (op.made != nullptr) complete(op);  // it takes no attributes
-      return op.made;
-    }
-  }
   const std::string_view name = c_.take_name("an operand");
   if (!c_.ok()) return nullptr;
-  Instruction* operand = find_operand(scope, name, c_.peek() == '#' ? std::nullopt : shape, shape_at);
-  if (c_.peek() != '#') return operand;
+  if (next != '%' && c_.peek() == '(') return read_nested(scope, name, std::move(shape));
+  const bool has_elements = c_.peek() == '#';
+  Instruction* operand = find_operand(scope, name, has_elements ? std::nullopt : shape, shape_at);
+  if (!has_elements) return operand;
   while (c_.ok() && c_.eat('#')) operand = element_of(scope, operand);
   if (c_.ok() && shape && !compatible(*shape, operand->shape()))
     c_.fail("H609", shape_at, words("the operand is ", to_string(operand->shape(), false), ", not ", to_string(*shape, false)));
   return operand;
+}
+
+// An operation in the place of an operand, whose opcode has been read. It takes no attributes.
+Instruction* ModuleParser::read_nested(Scope& scope, std::string_view opcode, std::optional<Shape> shape) {
+  Operation op;
+  const std::string name = words(opcode, ".anon");
+  op.name = name;
+  op.shape = std::move(shape);
+  op.has_shape = op.shape.has_value();
+  c_.set_position(opcode.data());
+  read_operation(scope, op);
+  if (op.made != nullptr) complete(op);
+  return op.made;
 }
 
 Instruction* ModuleParser::find_operand(Scope& scope, std::string_view name, const std::optional<Shape>& shape,

@@ -46,7 +46,6 @@ std::vector<ModuleText> split_modules(std::string_view text) {
       cursor.eat('%');
       modules.push_back({named ? cursor.peek_word() : std::string_view(), part, line});
     }
-    line += static_cast<std::int32_t>(std::ranges::count(part, '\n'));
   };
   std::size_t begin = 0;
   for (std::size_t at = 0; (at = text.find(kSeparator, at)) != std::string_view::npos;) {
@@ -57,6 +56,7 @@ std::vector<ModuleText> split_modules(std::string_view text) {
     at = stop;
     if (!alone) continue;
     add(text.substr(begin, at - begin));
+    line += static_cast<std::int32_t>(std::ranges::count(text.substr(begin, at - begin), '\n'));
     begin = at;
   }
   add(text.substr(begin));

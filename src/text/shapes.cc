@@ -56,29 +56,37 @@ bool add_bytes(const Shape& shape, std::int64_t& total) {
     return std::ranges::all_of(shape.elements(), [&](const Shape& e) { return add_bytes(e, total); });
   if (std::ranges::count(shape.dims(), Shape::kUnbounded) != 0) return true;
   if (!shape.element_count()) return false;
-  const std::int64_t count = shape.has_layout() ? stored_elements(shape) : *shape.element_count();
-  const std::int64_t element_bits = shape.layout().parts().element_bits;
-  const std::int64_t bits = std::max<std::int64_t>(element_bits, byte_width(shape.dtype()) * 8);
+  const Layout::Extra& parts = shape.layout().parts();
+  const bool plain = shape.layout().extra == nullptr;
+  const std::int64_t count = plain ? *shape.element_count() : stored_elements(shape);
+  const std::int64_t bits = std::max<std::int64_t>(parts.element_bits, byte_width(shape.dtype()) * 8);
   std::int64_t size = 0;
   return count >= 0 && !__builtin_mul_overflow(count, bits, &size) &&
-         !__builtin_add_overflow(size, 7 + 8 * std::min(shape.layout().parts().metadata_bytes, INT64_MAX / 16), &size) &&
+         !__builtin_add_overflow(size, 7 + 8 * std::min(parts.metadata_bytes, INT64_MAX / 16), &size) &&
          !__builtin_add_overflow(size / 8, total, &total);
 }
 
-void read_dimension(Cursor& c, std::vector<std::int64_t>& dims, std::uint64_t& dynamic) {
+// The dimensions as they are read, on the stack.
+struct ReadDims {
+  std::int64_t sizes[Shape::kMaxRank];
+  std::size_t rank = 0;
+  std::uint64_t dynamic = 0;
+};
+
+void read_dimension(Cursor& c, ReadDims& dims) {
   const char* start = c.at();
-  const std::size_t i = dims.size();
-  if (i >= static_cast<std::size_t>(Shape::kMaxRank))
+  if (dims.rank >= static_cast<std::size_t>(Shape::kMaxRank))
     return c.fail("H302", start, words("more than ", Shape::kMaxRank, " dimensions"));
+  std::int64_t& size = dims.sizes[dims.rank];
+  const std::uint64_t bit = 1ull << dims.rank++;
   if (c.eat('?')) {
-    dynamic |= 1ull << i;
-    dims.push_back(Shape::kUnbounded);
+    dims.dynamic |= bit;
+    size = Shape::kUnbounded;
     return;
   }
-  if (c.eat("<=")) dynamic |= 1ull << i;
-  const std::int64_t size = c.integer("a dimension");
+  if (c.peek() == '<' && c.eat("<=")) dims.dynamic |= bit;
+  size = c.integer("a dimension");
   if (size < 0) c.fail("H302", start, words("dimension ", size, " is negative"));
-  dims.push_back(size);
 }
 
 // Whether a `{` here begins a layout: after it stands an integer or ':', or nothing where that is allowed.
@@ -103,17 +111,17 @@ Shape read_array(Cursor& c, const ShapeRules& rules) {
     c.fail("H301", start, words("'", type_name, "' is not an element type"));
     return {};
   }
-  std::vector<std::int64_t> dims;
-  std::uint64_t dynamic = 0;
-  c.list('[', ']', [&] { read_dimension(c, dims, dynamic); });
+  ReadDims read;
+  c.list('[', ']', [&] { read_dimension(c, read); });
   if (!c.ok()) return {};
   if (*type == DType::Token || *type == DType::Opaque) {
     Shape shape = *type == DType::Token ? Shape::token() : Shape::opaque();
-    if (!dims.empty()) c.fail("H302", start, words("a ", type_name, " has no dimensions"));
+    if (read.rank != 0) c.fail("H302", start, words("a ", type_name, " has no dimensions"));
     refuse_layout(c, rules, shape);
     return shape;
   }
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = static_cast<std::int64_t>(read.rank);
+  std::vector<std::int64_t> dims(read.sizes, read.sizes + read.rank);
   const bool has_layout = at_layout(c, rules, rank == 0);
   Shape shape = has_layout ? Shape::array(*type, std::move(dims), read_layout(c, *type, rank))
                            : Shape::array(*type, std::move(dims), {});
@@ -123,7 +131,8 @@ Shape read_array(Cursor& c, const ShapeRules& rules) {
     else
       shape.clear_layout();
   }
-  for (; dynamic != 0; dynamic &= dynamic - 1) shape.set_dynamic_dim(std::countr_zero(dynamic), true);
+  for (std::uint64_t dynamic = read.dynamic; dynamic != 0; dynamic &= dynamic - 1)
+    shape.set_dynamic_dim(std::countr_zero(dynamic), true);
   if (c.ok() && !sizes_fit(shape)) c.fail("H302", start, "the array has more than 2^63 - 1 bytes");
   return shape;
 }
@@ -131,7 +140,7 @@ Shape read_array(Cursor& c, const ShapeRules& rules) {
 Shape read_nested(Cursor& c, const ShapeRules& rules) {
   const Cursor::Depth depth(c);
   const char* start = c.at();
-  if (c.peek_word() == "b" && c.after(c.peek_word()) == '(') {
+  if (c.peek() == 'b' && c.looking_at("b(")) {
     c.eat('b');
     c.expect('(');
     Shape held = read_nested(c, rules);
