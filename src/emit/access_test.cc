@@ -18,7 +18,7 @@ Kernel copy(const std::string& type, int lanes, std::int64_t n, std::int64_t c, 
   };
   const auto size = [&](std::int64_t stride) { return std::to_string(std::abs(stride) * (n - 1) + 1); };
   static int count = 0;
-  const std::string mask = masked ? " if p" : "";
+  const std::string mask = masked ? " where p" : "";
   const std::string text = "kernel copy." + std::to_string(count++) + "(a: " + type + "[" + size(c) + "], m: pred[" +
                            std::to_string(n) + "]) -> (y: " + type + "[" + size(d) + "]) { for i in 0.." +
                            std::to_string(n) + " by " + std::to_string(lanes) + " { p = load pred m[i] x = load " +
@@ -68,7 +68,7 @@ TEST(Access, RunTimeIndices) {
   std::vector<Kernel> kernels;
   for (const char* type : kTypes)
     for (const int lanes : {4, 16, 64})
-      for (const std::string mask : {"", " if p"}) {
+      for (const std::string mask : {"", " where p"}) {
         const std::string name = "kernel gather." + std::to_string(kernels.size());
         const std::string t = type;
         const std::string size = "67";

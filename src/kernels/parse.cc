@@ -88,7 +88,7 @@ class Parser {
     return found->second;
   }
   Expected<Value> optional_mask() {
-    if (!lexer_.accept("if")) return kNoValue;
+    if (!lexer_.accept("where")) return kNoValue;
     return use();
   }
   Expected<int> argument() {

@@ -244,12 +244,12 @@ class Printer {
   }
   void print(const Load& load) {
     std::string what = type_of(load.result) + " " + argument_name(load.argument) + "[" + index(load.index) + "]";
-    if (load.mask != kNoValue) what += " if " + use(load.mask);
+    if (load.mask != kNoValue) what += " where " + use(load.mask);
     text_ += define(load.result) + " = load " + what;
   }
   void print(const Store& store) {
     text_ += "store " + argument_name(store.argument) + "[" + index(store.index) + "], " + use(store.value);
-    if (store.mask != kNoValue) text_ += " if " + use(store.mask);
+    if (store.mask != kNoValue) text_ += " where " + use(store.mask);
   }
   void print(const Loop& loop) {
     const auto bound = [&](Value v, std::int64_t x) { return v == kNoValue ? number(x) : use(v); };

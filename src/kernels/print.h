@@ -14,8 +14,8 @@
 //             | NAME "=" "constant" TYPE ( number | "(" number "," number ")" )      number may be 0x bits
 //             | NAME "=" "multiply-add" TYPE NAME "," NAME "," NAME
 //             | NAME "=" "index" index
-//             | NAME "=" "load" TYPE access [ "if" NAME ]
-//             | "store" access "," NAME [ "if" NAME ]
+//             | NAME "=" "load" TYPE access [ "where" NAME ]
+//             | "store" access "," NAME [ "where" NAME ]
 //             | "for" NAME "in" bound ".." bound [ "block" NUMBER ] [ "by" NUMBER ] carries "{" … next "}" results
 //             | "while" carries block "test" NAME "do" "{" … next "}" results
 //             | "if" NAME "{" … next "}" ( "else" "{" … next "}" )* results

@@ -24,13 +24,13 @@ constexpr std::string_view kAll = R"(kernel "a kernel"(a: f32[64] align 64, aren
   for i in 0..64 block 32 by 16 {
     x = load f32 a[i]
     p = load pred m[i]
-    w = load f32 a[-1*i + 63] if p
+    w = load f32 a[-1*i + 63] where p
     q = compare pred x, w lt float
     r = reduce-precision f32 x exponent 5 mantissa 10
     s = select f32 q, r, w
     t = multiply-add f32 s, x, w
     u = clamp f32 zero, t, x
-    store y[i], u if p
+    store y[i], u where p
   }
 }
 )";
@@ -178,7 +178,7 @@ TEST(Verify, NamesWhatIsWrong) {
   EXPECT_EQ(in_kernel("for i in 0..8 { x = load f32 a[i - 1] }"),
             "k: elements -1 to 6 of type f32 of a, which has 32 bytes");
   EXPECT_EQ(in_kernel("for i in 0..0 { x = load f32 a[i + 99] }"), "none");
-  EXPECT_EQ(in_kernel("p = compare pred z, z eq float x = load f32 a[99] if p"), "none");
+  EXPECT_EQ(in_kernel("p = compare pred z, z eq float x = load f32 a[99] where p"), "none");
   EXPECT_EQ(in_kernel("x = load f32 b[2]"), "k: elements 2 to 2 of type f32 of b, which has 8 bytes");
   EXPECT_EQ(in_kernel("x = load s32 a[0]"), "k: argument a holds f32, not s32");
   EXPECT_EQ(in_kernel("store a[0], z"), "k: stores to a, which is not written");

@@ -1,0 +1,34 @@
+// The law of emit/: compiled code leaves the memory that the evaluator leaves, to the bit, for any split of the grid.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "emit/random_kernel.h"
+#include "emit/test_memory.h"
+
+namespace hloom::emit {
+namespace {
+
+using kernels::Kernel;
+
+TEST(Law, RandomKernels) {
+  for (unsigned batch = 0; batch < 15; ++batch) {
+    std::vector<Kernel> kernels;
+    for (unsigned i = 0; i < 20; ++i) kernels.push_back(RandomKernel(20 * batch + i).draw());
+    expect_laws(kernels);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Law, RandomKernelsAreParsedBack) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    const Kernel kernel = RandomKernel(seed).draw();
+    const std::string text = kernels::print(kernel);
+    const Expected<Kernel> again = kernels::parse(text);
+    ASSERT_TRUE(again) << again.error().message() << "\n" << text;
+    ASSERT_EQ(kernels::print(*again), text);
+  }
+}
+
+}  // namespace
+}  // namespace hloom::emit
