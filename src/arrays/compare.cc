@@ -89,9 +89,9 @@ Verdict judge_element(const Literal& got, const Literal& want, std::int64_t i, c
   if (!is_floating(type) && !is_complex(type)) {
     const auto g = hlo::element_as_int64(got, i), w = hlo::element_as_int64(want, i);
     const bool wide = type == DType::U64;
-    const double distance = wide ? static_cast<double>(static_cast<std::uint64_t>(g)) -
-                                       static_cast<double>(static_cast<std::uint64_t>(w))
-                                 : static_cast<double>(g) - static_cast<double>(w);
+    const double distance =
+        wide ? static_cast<double>(static_cast<std::uint64_t>(g)) - static_cast<double>(static_cast<std::uint64_t>(w))
+             : static_cast<double>(g) - static_cast<double>(w);
     const double magnitude = std::fabs(hlo::element_as_double(want, i));
     return {t.kind == Kind::Close && within(std::fabs(distance), 0, magnitude, t), std::fabs(distance)};
   }

@@ -40,7 +40,7 @@ struct ElementDifference {
   std::vector<std::int64_t> index;
   std::string got, want;  ///< values, floats with all their digits
   double distance = 0;    ///< floats: in units of the last place of `want` (infinite where one is NaN or infinite);
-                          ///< integers: the difference. Complex: counted in units of the larger part.
+                        ///< integers: the difference. Complex: counted in units of the larger part.
 };
 
 /// How an array differs from what was expected.

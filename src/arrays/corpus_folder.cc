@@ -10,13 +10,16 @@
 namespace hloom::arrays {
 namespace {
 
+constexpr std::int64_t kMaxDevices = 1024;
+
 // Floats that have to be exact may differ in the sign of zeros.
 Expected<std::vector<Tolerance>> tolerances_of(const nlohmann::json& meta, const std::string& path) {
   std::vector<Tolerance> tolerances;
   for (const nlohmann::json& rule : member(meta, "tolerance", nlohmann::json::array())) {
     if (!rule.is_object()) return fail(Code::InvalidArgument, path, ": has a tolerance that is no object");
-    tolerances.push_back(member(rule, "exact", false) ? Tolerance::equal()
-                                                    : Tolerance::close(member(rule, "rtol", 0.0), member(rule, "atol", 0.0)));
+    tolerances.push_back(member(rule, "exact", false)
+                             ? Tolerance::equal()
+                             : Tolerance::close(member(rule, "rtol", 0.0), member(rule, "atol", 0.0)));
   }
   return tolerances;
 }
@@ -55,9 +58,10 @@ Expected<CorpusFolder> read_corpus_folder(const std::string& path) {
   if (expected.size() != folder.tolerances.size())
     return fail(Code::InvalidArgument, meta_path, ": has ", folder.tolerances.size(), " tolerances for ",
                 expected.size(), " results");
-  const std::int64_t num_devices = folder.num_replicas * folder.num_partitions;
-  if (num_devices < 1 || num_devices > 1024)
-    return fail(Code::InvalidArgument, meta_path, ": names ", num_devices, " devices");
+  const std::int64_t r = folder.num_replicas, p = folder.num_partitions;
+  if (r < 1 || p < 1 || r > kMaxDevices || p > kMaxDevices / r)
+    return fail(Code::InvalidArgument, meta_path, ": names ", r, " replicas of ", p, " partitions");
+  const std::int64_t num_devices = r * p;
   for (std::int64_t k = 0; k < num_devices; ++k) {
     const std::string device = num_devices == 1 ? "" : ".dev" + std::to_string(k);
     folder.inputs.push_back(TRY(arrays_of(path, "inputs", device, "arg", inputs)));

@@ -105,10 +105,10 @@ class HeaderReader {
 
 std::optional<DType> type_of(std::string_view kind_and_size) {
   static constexpr std::pair<std::string_view, DType> kTypes[] = {
-      {"b1", DType::Pred}, {"i1", DType::S8},  {"i2", DType::S16}, {"i4", DType::S32}, {"i8", DType::S64},
-      {"u1", DType::U8},   {"u2", DType::U16}, {"u4", DType::U32}, {"u8", DType::U64}, {"f2", DType::F16},
-      {"f4", DType::F32},  {"f8", DType::F64}, {"c8", DType::C64}, {"c16", DType::C128}, {"V1", DType::U8},
-      {"V2", DType::U16}};
+      {"b1", DType::Pred}, {"i1", DType::S8},    {"i2", DType::S16}, {"i4", DType::S32},
+      {"i8", DType::S64},  {"u1", DType::U8},    {"u2", DType::U16}, {"u4", DType::U32},
+      {"u8", DType::U64},  {"f2", DType::F16},   {"f4", DType::F32}, {"f8", DType::F64},
+      {"c8", DType::C64},  {"c16", DType::C128}, {"V1", DType::U8},  {"V2", DType::U16}};
   for (const auto& [text, type] : kTypes)
     if (text == kind_and_size) return type;
   return std::nullopt;
@@ -137,7 +137,8 @@ std::string_view descr_of(DType type) {
 void swap_bytes(std::vector<std::byte>& bytes, DType type) {
   const auto width = static_cast<std::size_t>(byte_width(real_type(type)));
   for (std::size_t i = 0; i + width <= bytes.size(); i += width)
-    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i), bytes.begin() + static_cast<std::ptrdiff_t>(i + width));
+    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i),
+                 bytes.begin() + static_cast<std::ptrdiff_t>(i + width));
 }
 
 // From column-major to row-major order: the elements are taken in row-major order, each from where it lies.
@@ -199,8 +200,8 @@ Expected<Array> parse_npy(std::span<const std::byte> file, std::string_view entr
   const auto count = Shape::array(*type, array.dims).element_count();
   const auto held = static_cast<std::int64_t>(parts.data.size());
   if (!count || *count > INT64_MAX / byte_width(*type) || *count * byte_width(*type) != held)
-    return fail(Code::InvalidArgument, entry, ": holds ", held, " bytes of elements, not as many as its header says: ",
-                parts.header);
+    return fail(Code::InvalidArgument, entry, ": holds ", held,
+                " bytes of elements, not as many as its header says: ", parts.header);
   array.bytes.assign(parts.data.begin(), parts.data.end());
   if (descr[0] == '>') swap_bytes(array.bytes, *type);
   if (*header->fortran) to_row_major(array);

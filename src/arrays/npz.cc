@@ -69,8 +69,7 @@ Npz npz_of(std::span<const hlo::Literal> values, std::string_view prefix) {
   Npz npz;
   for (const hlo::Literal& value : values)
     for (const hlo::Literal* leaf : hlo::leaves(value))
-      if (leaf->shape().is_array())
-        npz.add(std::string(prefix) + std::to_string(npz.names().size()), to_array(*leaf));
+      if (leaf->shape().is_array()) npz.add(std::string(prefix) + std::to_string(npz.names().size()), to_array(*leaf));
   return npz;
 }
 

@@ -25,9 +25,7 @@ class Bytes {
   explicit Bytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
   std::uint64_t size() const { return bytes_.size(); }
   /// Whether [offset, offset + length) lies inside.
-  bool holds(std::uint64_t offset, std::uint64_t length) const {
-    return offset <= size() && length <= size() - offset;
-  }
+  bool holds(std::uint64_t offset, std::uint64_t length) const { return offset <= size() && length <= size() - offset; }
   std::uint64_t u16(std::uint64_t at) const { return number(at, 2); }
   std::uint32_t u32(std::uint64_t at) const { return static_cast<std::uint32_t>(number(at, 4)); }
   std::uint64_t u64(std::uint64_t at) const { return number(at, 8); }

@@ -77,8 +77,9 @@ Expected<> ZipWriter::add(const std::string& name, std::span<const std::span<con
   if (name.size() > 0xFFFF) return fail(Code::InvalidArgument, "the entry's name has ", name.size(), " bytes");
   Record record{name, deflate, 0, 0, 0, written_};
   for (const auto part : parts) {
-    record.crc = static_cast<std::uint32_t>(
-        crc32_z(record.crc, reinterpret_cast<const Bytef*>(part.data()), part.size()));
+    if (part.empty()) continue;  // zlib takes a null pointer for a wish to start anew
+    record.crc =
+        static_cast<std::uint32_t>(crc32_z(record.crc, reinterpret_cast<const Bytef*>(part.data()), part.size()));
     record.size += part.size();
   }
   std::vector<std::byte> packed;

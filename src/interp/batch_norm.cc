@@ -39,9 +39,8 @@ Moments<W> moments(const Numbers<W>& x, const Dims& dims, std::int64_t feature_d
   Moments<W> m{Numbers<W>(features), Numbers<W>(features)};
   for_each_element(dims, feature_dim, [&](std::size_t i, std::size_t f) { m.mean[f] += x[i]; });
   for (W& mean : m.mean) mean /= n;
-  for_each_element(dims, feature_dim, [&](std::size_t i, std::size_t f) {
-    m.variance[f] += (x[i] - m.mean[f]) * (x[i] - m.mean[f]);
-  });
+  for_each_element(dims, feature_dim,
+                   [&](std::size_t i, std::size_t f) { m.variance[f] += (x[i] - m.mean[f]) * (x[i] - m.mean[f]); });
   for (W& variance : m.variance) variance /= n;
   return m;
 }

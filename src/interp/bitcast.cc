@@ -1,4 +1,5 @@
-// The two operations that look at bits: bitcast-convert on elements (hlo-ops 5.4), bitcast on the buffer with its layout.
+// The two operations that look at bits: bitcast-convert on elements (hlo-ops 5.4), bitcast on the buffer with its
+// layout.
 
 #include <algorithm>
 #include <cstring>
@@ -147,8 +148,8 @@ Expected<Value> bitcast(const Call& call) {
   const Shape& to = call.instruction.shape();
   if (!from.is_array() || !to.is_array()) return call.operands[0];
   if (has_combining_tile(from) || has_combining_tile(to))
-    return fail(Code::Unimplemented, call.instruction.name(), ": the interpreter does not know this tiling: ",
-                to_string(from), " to ", to_string(to));
+    return fail(Code::Unimplemented, call.instruction.name(),
+                ": the interpreter does not know this tiling: ", to_string(from), " to ", to_string(to));
   const bool plain = Placement(from).is_row_major() && Placement(to).is_row_major() &&
                      Placement(from).element_bits() == Placement(to).element_bits() && from.dtype() == to.dtype();
   if (plain) return reshape(call);

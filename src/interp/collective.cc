@@ -1,4 +1,5 @@
-// Collectives (hlo-ops 12): each device gives its operands to its group, and works out its own result from what all gave.
+// Collectives (hlo-ops 12): each device gives its operands to its group, and works out its own result from what all
+// gave.
 
 #include <algorithm>
 
@@ -90,8 +91,8 @@ Expected<Value> reduce_scatter(const Call& call) {
   std::vector<Literal> results;
   for (std::int64_t i = 0; i < call.num_operands(); ++i) {
     const Literal whole = TRY(reduced(call, given, i));
-    results.push_back(piece_of(whole, call.instruction.dimension(0), rank_in(call, group),
-                               static_cast<std::int64_t>(group.size())));
+    results.push_back(
+        piece_of(whole, call.instruction.dimension(0), rank_in(call, group), static_cast<std::int64_t>(group.size())));
   }
   return tuple_unless_one(std::move(results));
 }

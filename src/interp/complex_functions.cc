@@ -47,7 +47,8 @@ Complex<T> exponential(Complex<T> z) {
   return std::exp(z);
 }
 
-// As the library's but for 0 + i·∞ and 0 + i·NaN, where it keeps the 0: NaN in both parts, as for all finite real parts.
+// As the library's but for 0 + i·∞ and 0 + i·NaN, where it keeps the 0: NaN in both parts, as for all finite real
+// parts.
 template <typename T>
 Complex<T> tangent_h(Complex<T> z) {
   if (std::isfinite(z.real()) && !std::isfinite(z.imag())) return {NAN, NAN};
@@ -134,19 +135,23 @@ void part(const Kernel&, std::byte* out, const std::byte* const* in, std::int64_
 
 template <typename Op>
 Kernel::Function exact(DType type, Op) {
-  return with_complex(type, [](const auto& a) -> Kernel::Function { return apply_exact1<std::decay_t<decltype(a)>, Op>; });
+  return with_complex(type,
+                      [](const auto& a) -> Kernel::Function { return apply_exact1<std::decay_t<decltype(a)>, Op>; });
 }
 template <typename Op>
 Kernel::Function wide(DType type, Op) {
-  return with_complex(type, [](const auto& a) -> Kernel::Function { return apply_wide1<std::decay_t<decltype(a)>, Op>; });
+  return with_complex(type,
+                      [](const auto& a) -> Kernel::Function { return apply_wide1<std::decay_t<decltype(a)>, Op>; });
 }
 template <typename Op>
 Kernel::Function exact_pair(DType type, Op) {
-  return with_complex(type, [](const auto& a) -> Kernel::Function { return apply_exact2<std::decay_t<decltype(a)>, Op>; });
+  return with_complex(type,
+                      [](const auto& a) -> Kernel::Function { return apply_exact2<std::decay_t<decltype(a)>, Op>; });
 }
 template <typename Op>
 Kernel::Function wide_pair(DType type, Op) {
-  return with_complex(type, [](const auto& a) -> Kernel::Function { return apply_wide2<std::decay_t<decltype(a)>, Op>; });
+  return with_complex(type,
+                      [](const auto& a) -> Kernel::Function { return apply_wide2<std::decay_t<decltype(a)>, Op>; });
 }
 template <typename Op>
 Kernel::Function real_valued(DType type, Op) {

@@ -33,9 +33,8 @@ std::vector<W> transposed(const hlo::Literal& array, const Dims& order) {
   }
   std::vector<W> result;
   result.reserve(elements.size());
-  walk<1>(sizes, {from}, [&](const std::array<std::int64_t, 1>& at) {
-    result.push_back(elements[static_cast<std::size_t>(at[0])]);
-  });
+  walk<1>(sizes, {from},
+          [&](const std::array<std::int64_t, 1>& at) { result.push_back(elements[static_cast<std::size_t>(at[0])]); });
   return result;
 }
 

@@ -27,7 +27,12 @@ class Convolver {
  public:
   Convolver(const Sizes& sizes, const Window& window, const std::vector<W>& input, const std::vector<W>& kernel,
             std::vector<W>& out)
-      : s_(sizes), window_(window), input_(input), kernel_(kernel), out_(out), in_strides_(row_major(sizes.in)),
+      : s_(sizes),
+        window_(window),
+        input_(input),
+        kernel_(kernel),
+        out_(out),
+        in_strides_(row_major(sizes.in)),
         kernel_strides_(row_major(sizes.kernel)) {}
 
   void run() {
@@ -98,10 +103,14 @@ Expected<Value> convolution(const Call& call) {
   if (unusual)
     return fail(Code::Unimplemented, call.instruction.name(),
                 ": the interpreter runs convolutions of two dense operands without unused dimensions");
-  const Sizes sizes{at(call.dims(0), d.input_feature), at(call.dims(1), d.kernel_input),
-                    at(call.dims(1), d.kernel_output), at(call.shape.dims(), d.output_batch),
-                    attr.feature_groups,               attr.batch_groups,
-                    spatial(call.dims(0), d.input_spatial), spatial(call.dims(1), d.kernel_spatial),
+  const Sizes sizes{at(call.dims(0), d.input_feature),
+                    at(call.dims(1), d.kernel_input),
+                    at(call.dims(1), d.kernel_output),
+                    at(call.shape.dims(), d.output_batch),
+                    attr.feature_groups,
+                    attr.batch_groups,
+                    spatial(call.dims(0), d.input_spatial),
+                    spatial(call.dims(1), d.kernel_spatial),
                     spatial(call.shape.dims(), d.output_spatial)};
   Dims kernel_order = d.kernel_spatial;
   kernel_order.push_back(d.kernel_input);

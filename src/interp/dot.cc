@@ -85,7 +85,8 @@ std::vector<W> scaled(const Literal& operand, const Literal& scale) {
   return result;
 }
 
-// dot(lhs · its scales, rhs · its scales). The products of an element and its scale have at most 35 digits: no rounding.
+// dot(lhs · its scales, rhs · its scales). The products of an element and its scale have at most 35 digits: no
+// rounding.
 Expected<Value> scaled_dot(const Call& call) {
   const auto scaled_operand = [&](std::int64_t i) {
     Shape wide = Shape::array(DType::F64, call.dims(i));

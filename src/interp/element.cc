@@ -68,8 +68,8 @@ hlo::Literal rounded(const Shape& shape, const std::vector<W>& values) {
   return result;
 }
 
-#define HLOOM_WIDE(W)                                        \
-  template std::vector<W> widen<W>(const hlo::Literal&);     \
+#define HLOOM_WIDE(W)                                    \
+  template std::vector<W> widen<W>(const hlo::Literal&); \
   template hlo::Literal rounded<W>(const Shape&, const std::vector<W>&);
 HLOOM_WIDE(double)
 HLOOM_WIDE(long double)

@@ -53,8 +53,7 @@ struct Narrow {
   explicit Narrow(DType type)
       : format(hlo::float_format(type)), values(decode_table(type)), two_bytes(byte_width(type) == 2) {}
   Exact load(const std::byte* from, std::int64_t i) const {
-    return values[two_bytes ? reinterpret_cast<const std::uint16_t*>(from)[i]
-                            : std::to_integer<std::uint8_t>(from[i])];
+    return values[two_bytes ? reinterpret_cast<const std::uint16_t*>(from)[i] : std::to_integer<std::uint8_t>(from[i])];
   }
   void store(std::byte* to, std::int64_t i, Exact x) const {
     const std::uint64_t bits = hlo::encode_float(format, x);

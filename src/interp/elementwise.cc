@@ -22,7 +22,8 @@ Literal spread(const Literal& scalar, const Shape& shape) {
 
 Expected<Value> elementwise(const Call& call) {
   const bool is_select = call.instruction.opcode() == Opcode::Select;
-  if (is_select && call.array(0).shape().is_scalar()) return call.operands[call.array(0).data<std::uint8_t>()[0] ? 1 : 2];
+  if (is_select && call.array(0).shape().is_scalar())
+    return call.operands[call.array(0).data<std::uint8_t>()[0] ? 1 : 2];
   const Kernel kernel = kernel_of(call.instruction);
   if (kernel.function == nullptr)
     return fail(Code::Unimplemented, call.instruction.name(), ": ", call.instruction.opcode(), " of ", kernel.type,

@@ -11,15 +11,11 @@ void Fabric::enter(std::int64_t device) {
   turn_changed_.wait(lock, [&] { return turn_ == device; });
 }
 
-void Fabric::leave(std::int64_t device) {
+void Fabric::leave(std::int64_t device, bool failed) {
   const std::lock_guard<std::mutex> lock(mutex_);
   of(device).state = State::Ended;
-  pass_turn(device);
-}
-
-void Fabric::stop() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  failure_ = Error(Code::Aborted, "another device stopped the run");
+  if (failed && !failure_) failure_ = Error(Code::Aborted, "another device stopped the run");
+  if (turn_ == device) pass_turn(device);
 }
 
 // To the next device that is ready. If none is, but some wait, they wait in vain.

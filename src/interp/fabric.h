@@ -14,8 +14,8 @@
 
 namespace hloom::interp {
 
-/// Joins the threads of all devices. They take turns: exactly one runs, until it waits for others here or ends. So a run
-/// always goes the same way, and devices may share values without locks.
+/// Joins the threads of all devices. They take turns: exactly one runs, until it waits for others here or ends. So a
+/// run always goes the same way, and devices may share values without locks.
 class Fabric {
  public:
   explicit Fabric(std::int64_t num_devices) : devices_(static_cast<std::size_t>(num_devices)) {}
@@ -23,14 +23,14 @@ class Fabric {
   /// A device begins: waits for its turn.
   void enter(std::int64_t device);
   /// A device has ended; another may run. Needs: the device's values are gone or its own alone.
-  void leave(std::int64_t device);
+  /// After an error the others are not let wait for it.
+  void leave(std::int64_t device, bool failed);
 
   /// Gives `mine` to the members of `group` (device ids, this one among them) and takes theirs, in the group's order.
-  /// Errors: InvalidArgument if all devices wait and no group is complete; Aborted where another device stopped the run.
+  /// Errors: InvalidArgument if all devices wait and no group is complete; Aborted where another device stopped the
+  /// run.
   Expected<std::vector<Value>> exchange(std::int64_t device, const hlo::Instruction&,
                                         const std::vector<std::int64_t>& group, Value mine);
-  /// Lets nobody meet any more: a device could not be started.
-  void stop();
 
  private:
   enum class State : std::uint8_t { Ready, Waiting, Ended };

@@ -30,7 +30,8 @@ class IndexVectors {
   std::int64_t vector_stride_ = 1;
 };
 
-/// Which dimensions of a gather's result (a scatter's update) are of the window, and to which of the operand they belong.
+/// Which dimensions of a gather's result (a scatter's update) are of the window, and to which of the operand they
+/// belong.
 struct WindowDims {
   /// `window` of `rank` dimensions are the window's; in order they belong to the operand's dimensions that are in
   /// neither of the other two lists.

@@ -96,19 +96,23 @@ void apply_sized2(const Kernel& k, std::byte* out, const std::byte* const* in, s
 
 template <typename Op>
 Kernel::Function unary(DType type, Op) {
-  return with_integer(type, [](const auto& a) -> Kernel::Function { return apply_exact1<std::decay_t<decltype(a)>, Op>; });
+  return with_integer(type,
+                      [](const auto& a) -> Kernel::Function { return apply_exact1<std::decay_t<decltype(a)>, Op>; });
 }
 template <typename Op>
 Kernel::Function binary(DType type, Op) {
-  return with_integer(type, [](const auto& a) -> Kernel::Function { return apply_exact2<std::decay_t<decltype(a)>, Op>; });
+  return with_integer(type,
+                      [](const auto& a) -> Kernel::Function { return apply_exact2<std::decay_t<decltype(a)>, Op>; });
 }
 template <typename Op>
 Kernel::Function sized_unary(DType type, Op) {
-  return with_integer(type, [](const auto& a) -> Kernel::Function { return apply_sized1<std::decay_t<decltype(a)>, Op>; });
+  return with_integer(type,
+                      [](const auto& a) -> Kernel::Function { return apply_sized1<std::decay_t<decltype(a)>, Op>; });
 }
 template <typename Op>
 Kernel::Function sized_binary(DType type, Op) {
-  return with_integer(type, [](const auto& a) -> Kernel::Function { return apply_sized2<std::decay_t<decltype(a)>, Op>; });
+  return with_integer(type,
+                      [](const auto& a) -> Kernel::Function { return apply_sized2<std::decay_t<decltype(a)>, Op>; });
 }
 
 template <typename Access>
@@ -139,9 +143,8 @@ Kernel::Function integer_operation(Opcode opcode, DType type) {
     case Opcode::Sign: return unary(type, [](auto a) { return sign(a); });
     case Opcode::Not: return unary(type, [](auto a) { return ~a; });
     case Opcode::Popcnt:
-      return sized_unary(type, [](auto a, int width) -> decltype(a) {
-        return std::popcount(static_cast<Unsigned>(a) & mask(width));
-      });
+      return sized_unary(
+          type, [](auto a, int width) -> decltype(a) { return std::popcount(static_cast<Unsigned>(a) & mask(width)); });
     case Opcode::CountLeadingZeros:
       return sized_unary(type, [](auto a, int width) -> decltype(a) {
         return std::countl_zero(static_cast<Unsigned>(a) & mask(width)) - (64 - width);
@@ -161,7 +164,8 @@ Kernel::Function integer_operation(Opcode opcode, DType type) {
     case Opcode::Or: return binary(type, [](auto a, auto b) { return a | b; });
     case Opcode::Xor: return binary(type, [](auto a, auto b) { return a ^ b; });
     case Opcode::Mulhi: return sized_binary(type, [](auto a, auto b, int width) { return multiply_high(a, b, width); });
-    case Opcode::ShiftLeft: return sized_binary(type, [](auto a, auto b, int width) { return shift_left(a, b, width); });
+    case Opcode::ShiftLeft:
+      return sized_binary(type, [](auto a, auto b, int width) { return shift_left(a, b, width); });
     case Opcode::ShiftRightLogical:
       return sized_binary(type, [](auto a, auto b, int width) { return shift_right_logical(a, b, width); });
     case Opcode::ShiftRightArithmetic:

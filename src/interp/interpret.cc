@@ -46,7 +46,7 @@ void run_device(const hlo::Module& module, std::span<const Literal> arguments, c
     Machine machine(options, place, &fabric);
     result = run(machine, *module.entry(), arguments);
   }
-  fabric.leave(place.device);
+  fabric.leave(place.device, !*result);
 }
 
 // The error that came first by itself, not for want of others.
@@ -85,8 +85,7 @@ Expected<std::vector<Literal>> interpret_devices(const hlo::Module& module,
       continue;
     }
     results[at] = fail(Code::ResourceExhausted, "device ", k, ": the system has no thread for it");
-    fabric.stop();
-    fabric.leave(k);
+    fabric.leave(k, true);
   }
   for (base::Thread& thread : threads) thread.join();
   return collected(results);

@@ -34,7 +34,8 @@ struct Options {
 };
 
 /// Runs the entry computation on one device. Needs: a verified module.
-/// Errors: InvalidArgument if arguments do not fit the parameters, or the program contradicts itself as it runs (sizes of
+/// Errors: InvalidArgument if arguments do not fit the parameters, or the program contradicts itself as it runs (sizes
+/// of
 ///         a dynamic reshape); Unimplemented, naming the instruction, for host transfers and unknown custom calls;
 ///         ResourceExhausted if max_steps or max_array_bytes is exceeded, or calls nest too deeply.
 Expected<hlo::Literal> interpret(const hlo::Module&, std::span<const hlo::Literal> arguments, const Options& = {});

@@ -63,12 +63,12 @@ void make_complex(const Kernel&, std::byte* out, const std::byte* const* in, std
   }
 }
 
-// Rounds a pattern of an IEEE-like format to one of fewer digits and exponents (hlo-ops 5.2), all on the pattern: a carry
-// out of the mantissa is the next exponent, and denormals need no thought.
+// Rounds a pattern of an IEEE-like format to one of fewer digits and exponents (hlo-ops 5.2), all on the pattern: a
+// carry out of the mantissa is the next exponent, and denormals need no thought.
 std::uint64_t reduce_bits(std::uint64_t bits, const hlo::FloatFormat& f, std::int64_t exponent_bits,
                           std::int64_t mantissa_bits) {
-  const std::uint64_t one = 1, sign = bits & (one << (f.width() - 1)), infinity = ((one << f.exponent_bits) - 1)
-                                                                                   << f.mantissa_bits;
+  const std::uint64_t one = 1, sign = bits & (one << (f.width() - 1)),
+                      infinity = ((one << f.exponent_bits) - 1) << f.mantissa_bits;
   std::uint64_t magnitude = bits ^ sign;
   if (magnitude > infinity) return mantissa_bits > 0 ? bits : infinity;
   if (magnitude == infinity) return bits;

@@ -14,7 +14,7 @@ namespace hloom::interp {
 struct Kernel {
   using Function = void (*)(const Kernel&, std::byte* out, const std::byte* const* in, std::int64_t n);
   Function function = nullptr;
-  DType type = DType::Invalid;    ///< of operand 0
+  DType type = DType::Invalid;  ///< of operand 0
   DType second = DType::Invalid;  ///< of operand 1, if there is one
   DType result = DType::Invalid;
   const hlo::Instruction* instruction = nullptr;  ///< for attributes
@@ -27,12 +27,12 @@ struct Kernel {
 Kernel kernel_of(const hlo::Instruction&);
 
 // By family; null where there is no meaning.
-Kernel::Function real_function(hlo::Opcode, DType type);      ///< unary, of floats
-Kernel::Function real_operation(hlo::Opcode, DType type);     ///< binary, of floats, and clamp
-Kernel::Function complex_function(hlo::Opcode, DType type);   ///< unary
+Kernel::Function real_function(hlo::Opcode, DType type);  ///< unary, of floats
+Kernel::Function real_operation(hlo::Opcode, DType type);  ///< binary, of floats, and clamp
+Kernel::Function complex_function(hlo::Opcode, DType type);  ///< unary
 Kernel::Function complex_operation(hlo::Opcode, DType type);  ///< binary
 Kernel::Function integer_operation(hlo::Opcode, DType type);  ///< unary, binary and clamp
-Kernel::Function pred_operation(hlo::Opcode);                 ///< unary, binary and clamp
+Kernel::Function pred_operation(hlo::Opcode);  ///< unary, binary and clamp
 Kernel::Function compare_operation(const hlo::CompareAttr&, DType type);
 Kernel::Function select_operation(DType type);
 Kernel::Function convert_operation(DType from, DType to);
@@ -49,8 +49,7 @@ void convert(std::byte* out, DType to, const std::byte* in, DType from, std::int
 template <typename Access, typename Op>
 void apply_exact1(const Kernel& k, std::byte* out, const std::byte* const* in, std::int64_t n) {
   const Access a(k.type);
-  for (std::int64_t i = 0; i < n; ++i)
-    a.store(out, i, static_cast<typename Access::Exact>(Op()(a.load(in[0], i))));
+  for (std::int64_t i = 0; i < n; ++i) a.store(out, i, static_cast<typename Access::Exact>(Op()(a.load(in[0], i))));
 }
 template <typename Access, typename Op>
 void apply_wide1(const Kernel& k, std::byte* out, const std::byte* const* in, std::int64_t n) {
@@ -77,11 +76,13 @@ void apply_wide2(const Kernel& k, std::byte* out, const std::byte* const* in, st
 
 template <typename Op>
 Kernel::Function exact1(DType type, Op) {
-  return with_number(type, [](const auto& a) -> Kernel::Function { return apply_exact1<std::decay_t<decltype(a)>, Op>; });
+  return with_number(type,
+                     [](const auto& a) -> Kernel::Function { return apply_exact1<std::decay_t<decltype(a)>, Op>; });
 }
 template <typename Op>
 Kernel::Function exact2(DType type, Op) {
-  return with_number(type, [](const auto& a) -> Kernel::Function { return apply_exact2<std::decay_t<decltype(a)>, Op>; });
+  return with_number(type,
+                     [](const auto& a) -> Kernel::Function { return apply_exact2<std::decay_t<decltype(a)>, Op>; });
 }
 
 }  // namespace hloom::interp

@@ -46,7 +46,8 @@ Expected<Value> reshape(const Call& call) {
 Expected<Value> transpose(const Call& call) {
   const Dims strides = row_major(call.dims(0));
   Strided from;
-  for (const std::int64_t d : call.instruction.dimensions()) from.strides.push_back(strides[static_cast<std::size_t>(d)]);
+  for (const std::int64_t d : call.instruction.dimensions())
+    from.strides.push_back(strides[static_cast<std::size_t>(d)]);
   return taken(call, call.array(0), from);
 }
 
@@ -72,7 +73,8 @@ Expected<Value> concatenate(const Call& call) {
   return Value(std::move(result));
 }
 
-// Element i of a dimension goes to low + i·(interior + 1); those that land outside, where edges are negative, are dropped.
+// Element i of a dimension goes to low + i·(interior + 1); those that land outside, where edges are negative, are
+// dropped.
 Expected<Value> pad(const Call& call) {
   const auto& padding = call.instruction.attr<hlo::PadAttr>().dims;
   Literal result(call.shape);

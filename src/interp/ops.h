@@ -7,6 +7,9 @@
 
 namespace hloom::interp {
 
+/// The operation of the instruction's opcode: dispatch.cc.
+Expected<Value> dispatch(const Call&);
+
 // Elementwise (hlo-ops 4, 5): elementwise.cc
 Expected<Value> elementwise(const Call&);
 Expected<Value> map(const Call&);
@@ -40,7 +43,8 @@ Expected<Value> topk(const Call&);
 Value top_k(const hlo::Literal& operand, std::int64_t k, bool largest, const Shape& shape);
 Expected<Value> scan(const Call&);
 
-// Contractions and transforms (hlo-ops 8): dot.cc, scaled_dot.cc, convolution.cc, fft.cc, linear_algebra.cc, batch_norm.cc
+// Contractions and transforms (hlo-ops 8): dot.cc, scaled_dot.cc, convolution.cc, fft.cc, linear_algebra.cc,
+// batch_norm.cc
 Expected<Value> dot(const Call&);
 Expected<Value> ragged_dot(const Call&);
 Expected<Value> scaled_dot(const Call&);

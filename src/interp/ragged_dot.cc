@@ -24,8 +24,8 @@ struct Groups {
   Strided place;
 };
 
-// The lhs dimensions whose coordinates may choose a row of sizes: those of the ragged dimension's kind that stand before
-// it, after all batch dimensions.
+// The lhs dimensions whose coordinates may choose a row of sizes: those of the ragged dimension's kind that stand
+// before it, after all batch dimensions.
 Dims prefix_of(const DotAttr& attr, const Dims& lhs_free) {
   const std::int64_t ragged = attr.lhs_ragged[0];
   if (contains(attr.lhs_batch, ragged))
@@ -87,8 +87,8 @@ struct Places {
     pair(attr.lhs_batch, attr.rhs_batch, true);
     pair(attr.lhs_contracting, attr.rhs_contracting, false);
     pair(lhs_free, {}, true);
-    for (const std::int64_t d : other_dims(static_cast<std::int64_t>(rhs_dims.size()), attr.rhs_batch,
-                                           attr.rhs_contracting, attr.rhs_group)) {
+    for (const std::int64_t d :
+         other_dims(static_cast<std::int64_t>(rhs_dims.size()), attr.rhs_batch, attr.rhs_contracting, attr.rhs_group)) {
       free_sizes.push_back(at(rhs_dims, d));
       free_rhs.strides.push_back(at(rhs_strides, d));
       free_out.strides.push_back(out_strides[o++]);

@@ -135,7 +135,8 @@ double draw_normal(Machine& machine) {
 // In [a, b); a where that is empty.
 Literal uniform_integers(const Call& call) {
   const std::uint64_t a = widen<std::uint64_t>(call.array(0))[0], b = widen<std::uint64_t>(call.array(1))[0];
-  const bool empty = is_signed(call.shape.dtype()) ? static_cast<std::int64_t>(b) <= static_cast<std::int64_t>(a) : b <= a;
+  const bool empty =
+      is_signed(call.shape.dtype()) ? static_cast<std::int64_t>(b) <= static_cast<std::int64_t>(a) : b <= a;
   std::vector<std::uint64_t> numbers(static_cast<std::size_t>(product(call.shape.dims())), a);
   if (!empty)
     for (std::uint64_t& x : numbers) x = a + draw(call.machine) % (b - a);

@@ -14,7 +14,8 @@ using hlo::Opcode;
 
 template <typename Op>
 Kernel::Function exact(DType type, Op) {
-  return with_float(type, [](const auto& a) -> Kernel::Function { return apply_exact1<std::decay_t<decltype(a)>, Op>; });
+  return with_float(type,
+                    [](const auto& a) -> Kernel::Function { return apply_exact1<std::decay_t<decltype(a)>, Op>; });
 }
 template <typename Op>
 Kernel::Function wide(DType type, Op) {
@@ -22,7 +23,8 @@ Kernel::Function wide(DType type, Op) {
 }
 template <typename Op>
 Kernel::Function exact_pair(DType type, Op) {
-  return with_float(type, [](const auto& a) -> Kernel::Function { return apply_exact2<std::decay_t<decltype(a)>, Op>; });
+  return with_float(type,
+                    [](const auto& a) -> Kernel::Function { return apply_exact2<std::decay_t<decltype(a)>, Op>; });
 }
 template <typename Op>
 Kernel::Function wide_pair(DType type, Op) {

@@ -25,7 +25,8 @@ class ScalarFunction {
   DType parameter_type(std::int64_t i) const { return parameter_types_[static_cast<std::size_t>(i)]; }
   DType result_type(std::int64_t i) const { return result_types_[static_cast<std::size_t>(i)]; }
 
-  /// Applies it to n elements: in[p] are those of parameter p, out[r] those of result r, all dense. An out may be an in.
+  /// Applies it to n elements: in[p] are those of parameter p, out[r] those of result r, all dense. An out may be an
+  /// in.
   Expected<> operator()(std::byte* const* out, const std::byte* const* in, std::int64_t n);
 
   /// Whether it adds its two parameters and does nothing else.

@@ -7,7 +7,8 @@
 
 namespace hloom::interp {
 
-/// Element i of an array of indices, in its own type: what exceeds std::int64_t is the largest one, which no array reaches.
+/// Element i of an array of indices, in its own type: what exceeds std::int64_t is the largest one, which no array
+/// reaches.
 std::int64_t start_index(const hlo::Literal& indices, std::int64_t i);
 
 }  // namespace hloom::interp

@@ -22,8 +22,8 @@ inline std::uint64_t bits_of(const std::byte* from, std::int64_t i, std::size_t 
 struct TotalOrder {
   using Exact = std::int64_t;
   explicit TotalOrder(DType type)
-      : bytes(static_cast<std::size_t>(byte_width(type))), is_signed(hlo::float_format(type).special !=
-                                                                    hlo::FloatFormat::Special::PowerOfTwo),
+      : bytes(static_cast<std::size_t>(byte_width(type))),
+        is_signed(hlo::float_format(type).special != hlo::FloatFormat::Special::PowerOfTwo),
         unused(64 - hlo::float_format(type).width()) {}
   Exact load(const std::byte* from, std::int64_t i) const {
     const std::uint64_t bits = bits_of(from, i, bytes);

@@ -117,7 +117,8 @@ Literal sum_in_f64(const Call& call, const Window& window, const Shape& shape) {
   reduce_windows(
       window, call.dims(0), shape.dims(),
       [&](std::int64_t place, std::int64_t at, std::int64_t n) {
-        for (std::int64_t i = 0; i < n; ++i) sums[static_cast<std::size_t>(place + i)] += x[static_cast<std::size_t>(at + i)];
+        for (std::int64_t i = 0; i < n; ++i)
+          sums[static_cast<std::size_t>(place + i)] += x[static_cast<std::size_t>(at + i)];
       },
       [&](std::int64_t from, std::int64_t to) {
         sums[static_cast<std::size_t>(to)] = sums[static_cast<std::size_t>(from)];
