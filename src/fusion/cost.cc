@@ -119,15 +119,16 @@ std::int64_t streams(const Instruction& i) {
   });
 }
 
-// Whether a broadcast repeats the operand along a dimension outside of (more major than) all of its own.
-bool repeats_outside(const Instruction& broadcast) {
-  const auto& kept = broadcast.dimensions();
-  if (kept.empty()) return false;
-  const std::int64_t innermost = *std::ranges::max_element(kept);
-  for (std::int64_t d = 0; d < innermost; ++d)
-    if (std::ranges::find(kept, d) == kept.end() && broadcast.shape().dim(d) > 1) return true;
-  // The kept dimensions are the minor ones: the lanes repeat too.
-  return innermost == broadcast.shape().rank() - 1 && broadcast.shape().rank() > static_cast<std::int64_t>(kept.size());
+// What only says where an element lies: a kernel reads through it at no cost.
+bool is_view(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::Bitcast:
+    case Opcode::DynamicSlice:
+    case Opcode::Reshape:
+    case Opcode::Slice:
+    case Opcode::Transpose: return true;
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -140,9 +141,10 @@ bool may_fuse(const Instruction& p, const Instruction& user, Hero hero, bool ali
     return refuse(reason, "a reduce is read by more than its own element");
   }
   if (own != Hero::Loop) return refuse(reason, "it is a kernel of its own kind");
+  if (hero == Hero::Dot && is_view(p)) return true;
+  if (hero == Hero::Dot || hero == Hero::Convolution)
+    return refuse(reason, "a dot or convolution reads an element often");
   switch (user.opcode()) {
-    case Opcode::Dot:
-    case Opcode::Convolution: return refuse(reason, "a dot or convolution reads an element often");
     case Opcode::Sort:
     case Opcode::Topk: return refuse(reason, "a routine reads whole arrays");
     case Opcode::DynamicUpdateSlice:
@@ -163,17 +165,9 @@ bool may_fuse(const Instruction& p, const Instruction& user, Hero hero, bool ali
           user.shape().num_elements() > p.shape().num_elements())
         return refuse(reason, "a gather may read an element often");
       return true;
-    case Opcode::Broadcast:
-      if (!is_cheap(p) && !is_tiny(p) && repeats_outside(user))
-        return refuse(reason, "a broadcast would compute it once for each repetition");
-      return true;
-    case Opcode::Concatenate:
-      // An operand that is used twice by one concatenate is computed twice.
-      return true;
     default: break;
   }
   if (hero_of(user) == Hero::Routine) return refuse(reason, "a routine reads whole arrays");
-  static_cast<void>(hero);
   return true;
 }
 

@@ -162,10 +162,20 @@ class Fuser {
       for (const Instruction* user : i.users()) {
         const auto found = groups_of_.find(user);
         if (found == groups_of_.end() || !found->second.contains(g)) continue;
+        if (!is_cheap(i) && !is_tiny(i) && (repeats(i, *user) || repeated_.contains(user))) {
+          reason = "it would be computed once for each repetition";
+          return false;
+        }
         if (!may_fuse(i, *user, group.hero, elementwise_to_root(*user, group), reason)) return false;
       }
     }
     return true;
+  }
+
+  // Whether `user` has more elements than `i`, each of which reads one of i's.
+  static bool repeats(const Instruction& i, const Instruction& user) {
+    return user.shape().is_array() && user.shape().num_elements() > i.shape().num_elements() &&
+           (user.opcode() == Opcode::Broadcast || user.opcode() == Opcode::Gather);
   }
 
   // Whether every element of the group's roots reads `i` only at its own index.
@@ -185,6 +195,8 @@ class Fuser {
     for (const Instruction* user : i.users())
       if (groups_of_.contains(user)) aligned = aligned && elementwise_to_root(*user, group);
     aligned_[&i] = aligned;
+    for (const Instruction* user : i.users())
+      if (groups_of_.contains(user) && (repeats(i, *user) || repeated_.contains(user))) repeated_.insert(&i);
     if (hero_of(i) == Hero::Reduce && group.hero == Hero::Loop) group.hero = Hero::Reduce;
   }
 
@@ -331,6 +343,7 @@ class Fuser {
   std::unordered_map<const Instruction*, Ids> groups_of_;
   std::unordered_map<const Instruction*, bool> aligned_;
   std::unordered_map<const Instruction*, int> copied_chain_;
+  std::unordered_set<const Instruction*> repeated_;  ///< elements are computed several times in their kernel
   std::unordered_map<const Instruction*, Instruction*> replaced_;
 };
 

@@ -96,7 +96,7 @@ class Weigher {
       if (i.opcode() == Opcode::Convolution) work += array_bytes(i.shape()) * i.operand(1)->shape().num_elements();
       if (i.opcode() == Opcode::ReduceWindow) {
         std::int64_t window = 1;
-        for (const hlo::WindowDim& d : i.attr<hlo::WindowAttr>().window) window *= d.size;
+        for (const hlo::WindowDim& d : i.attr<hlo::WindowAttr>().window) window *= std::min<std::int64_t>(d.size, 64);
         work += array_bytes(i.operand(0)->shape()) * window;
       }
     }

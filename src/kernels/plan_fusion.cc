@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "kernels/elements.h"
+#include "kernels/plan_scan.h"
 
 namespace hloom::kernels {
 namespace {
@@ -252,12 +253,38 @@ class NestPlanner {
     lanes = std::min(lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent(s, best)))));
     s.lanes[best] = static_cast<int>(std::max<std::int64_t>(lanes, 2));
     if (extent(s, best) < 2) s.lanes[best] = 0;
+    tile_lanes(s, best, findings, given_variables);
     // It goes innermost; the others keep their order.
     std::rotate(s.groups.begin() + static_cast<std::ptrdiff_t>(best), s.groups.begin() + static_cast<std::ptrdiff_t>(best) + 1,
                 s.groups.end());
     std::rotate(s.lanes.begin() + static_cast<std::ptrdiff_t>(best), s.lanes.begin() + static_cast<std::ptrdiff_t>(best) + 1,
                 s.lanes.end());
     return s;
+  }
+
+  // Where lanes lie far apart in some array, as under a transpose, the loop by lanes is cut in two and its outer part goes
+  // outermost: then the loop between walks along the cache lines that the lanes are in.
+  static void tile_lanes(Shaped& s, std::size_t& group, const Findings& findings, const std::vector<Value>& variables) {
+    const std::int64_t lanes = s.lanes[group];
+    if (lanes == 0 || s.groups[group].size() != 1 || s.groups.size() < 2) return;
+    const std::size_t a = s.groups[group][0];
+    Axis& axis = s.box[a];
+    const bool far = std::ranges::any_of(findings.accesses, [&](const Findings::Access& x) {
+      return std::ranges::any_of(x.terms, [&](const Index::Term& t) {
+        return t.value == variables[a] && (t.coefficient > 8 || t.coefficient < -8);
+      });
+    });
+    if (!far || axis.from % lanes != 0 || axis.to % lanes != 0 || axis.extent() <= lanes) return;
+    s.box.push_back({axis.dim, axis.stride, 0, lanes});
+    axis = {axis.dim, axis.stride * lanes, axis.from / lanes, axis.to / lanes};
+    s.groups.push_back({s.box.size() - 1});
+    s.lanes.push_back(static_cast<int>(lanes));
+    s.lanes[group] = 0;
+    std::rotate(s.groups.begin(), s.groups.begin() + static_cast<std::ptrdiff_t>(group),
+                s.groups.begin() + static_cast<std::ptrdiff_t>(group) + 1);
+    std::rotate(s.lanes.begin(), s.lanes.begin() + static_cast<std::ptrdiff_t>(group),
+                s.lanes.begin() + static_cast<std::ptrdiff_t>(group) + 1);
+    group = s.groups.size() - 1;
   }
 
   static std::int64_t extent(const Shaped& s, std::size_t group) {
@@ -499,6 +526,7 @@ Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& place
   if (roots.size() == 1 || roots[0].instruction->opcode() == Opcode::Scatter)
     if (roots[0].instruction->opcode() == Opcode::Scatter)
       return plan_scatter(b, fusion, places, *roots[0].instruction);
+  if (roots.size() == 1 && scan_dimension(*roots[0].instruction) >= 0) return plan_scan_into(b, fusion, places);
   // Roots over the same domain share loops; others follow in order.
   while (!roots.empty()) {
     std::vector<Root> together, later;
@@ -542,7 +570,9 @@ Expected<Kernel> plan_fusion(const Instruction& fusion) {
   const std::int64_t bytes = bytes_touched(fusion, roots);
   std::int64_t blocks = 1;
   const bool serial = std::ranges::any_of(
-      roots, [](const Root& r) { return r.instruction->opcode() == Opcode::Scatter; });
+      roots, [](const Root& r) {
+        return r.instruction->opcode() == Opcode::Scatter || scan_dimension(*r.instruction) >= 0;
+      });
   if (bytes > kSerialBytes && !serial) blocks = std::min<std::int64_t>((bytes + kBlockBytes - 1) / kBlockBytes, 256);
   TRY(plan_roots(b, fusion, places, blocks));
   Kernel kernel = std::move(b).finish();

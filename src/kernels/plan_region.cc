@@ -82,7 +82,7 @@ class RegionPlanner {
     std::size_t loops = 0;
     if (same_layout) {
       const std::int64_t lanes = std::min<std::int64_t>(
-          256 / width, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n))));
+          std::min<std::int64_t>(256 / width, 128), static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n))));
       const Index x = index_of(b_.begin_loop(0, n, static_cast<int>(lanes)));
       const Value v = b_.load_linear(from.argument, x + from.byte_offset / width, to.shape.dtype());
       b_.forget_stored(to.argument, to.byte_offset, to.byte_offset + to.shape.size_bytes());

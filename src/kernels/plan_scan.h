@@ -1,0 +1,18 @@
+// Running sums: windows that hold all elements up to their own.
+#pragma once
+
+#include "hlo/module.h"
+#include "hloom/error.h"
+#include "kernels/plan_fusion.h"
+
+namespace hloom::kernels {
+
+/// The dimension along which a reduce-window is a running fold: window as long as the dimension, padded by one less on one side,
+/// nothing else. -1 if it is none, or folds several arrays.
+std::int64_t scan_dimension(const hlo::Instruction& reduce_window);
+
+/// Adds the loops of a fusion whose root is such a reduce-window: one step an element, in the order of the windows
+/// (first to last; last to first where the padding is behind). Errors: Unimplemented, naming an instruction.
+Expected<> plan_scan_into(Builder&, const hlo::Instruction& fusion, const Places&);
+
+}  // namespace hloom::kernels
