@@ -1,4 +1,7 @@
-// Where every value of a program lives.
+// Where every value of a program lies.
+//
+//   buffers::Assignment a = TRY(buffers::assign(module));     // orders, adds copies, places
+//   const buffers::Slice& s = a.slice(instruction, leaf);
 #pragma once
 
 #include <cstdint>
@@ -6,54 +9,92 @@
 #include <unordered_map>
 #include <vector>
 
+#include "buffers/insert_copies.h"
+#include "buffers/intervals.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
 
 namespace hloom::buffers {
 
-/// Memory that slices lie in. The numbering and kinds are those of runtime::Allocation.
 struct Allocation {
   enum class Kind : std::uint8_t { Arena, Parameter, Result, Constant };
   Kind kind = Kind::Arena;
-  /// Leaf of the entry's parameters or result, counted through all of them depth first; for constants a running number.
-  std::int64_t number = 0;
-  std::int64_t size_bytes = 0;
-  const hlo::Instruction* constant = nullptr;  ///< whose literal a constant is
+  std::int64_t number = 0;                    ///< leaf of the entry's parameters or results, depth first; else 0
+  const hlo::Instruction* constant = nullptr; ///< Constant: whose literal
+  std::int64_t leaf = 0;                      ///< Constant: leaf of the literal
+  std::int64_t bytes = 0;
+  bool writable = true;                       ///< false: constants, and parameters that are not donated
+  std::int64_t aliased_result = -1;           ///< Parameter: the result leaf whose memory this is as well
+  bool operator==(const Allocation&) const = default;
 };
 
-/// Bytes [offset, offset + size_bytes) of allocations[allocation].
+/// Bytes [offset, offset + bytes) of an allocation. Tokens and empty arrays: no bytes of the arena.
 struct Slice {
-  std::int64_t allocation = 0;
+  std::int32_t allocation = 0;
   std::int64_t offset = 0;
-  std::int64_t size_bytes = 0;
+  std::int64_t bytes = 0;
   bool operator==(const Slice&) const = default;
 };
 
-/// A result leaf that lives in the memory of a donated parameter leaf: slices of either are in the result's allocation.
-struct DonatedPair {
-  std::int64_t result = 0;
-  std::int64_t parameter = 0;
+/// A stretch of the arena and the points in time at which it is in use.
+struct ArenaBlock {
+  std::int64_t offset = 0, bytes = 0;
+  Intervals live;
+  std::vector<std::string> values;                   ///< names of what lies there
+  const hlo::Instruction* definer = nullptr;         ///< of the first value
 };
 
-struct Assignment {
-  std::vector<Allocation> allocations;  ///< one arena at most
-  /// For each instruction of the computations that run (not of fused or applied ones) the slice of each leaf of its
-  /// value, depth first. Tokens have empty slices.
-  std::unordered_map<const hlo::Instruction*, std::vector<Slice>> slices;
-  std::vector<DonatedPair> donated;
+/// The plan of a program's memory. Refers to the module that it was made for, which must outlive it and not change.
+class Assignment {
+ public:
+  /// Allocation 0 is the arena.
+  const std::vector<Allocation>& allocations() const { return allocations_; }
+  const Allocation& allocation(const Slice& s) const { return allocations_[static_cast<std::size_t>(s.allocation)]; }
 
-  const Slice& slice(const hlo::Instruction& i, std::int64_t leaf = 0) const {
-    return slices.at(&i)[static_cast<std::size_t>(leaf)];
-  }
-  std::int64_t arena_bytes() const {
-    for (const Allocation& a : allocations)
-      if (a.kind == Allocation::Kind::Arena) return a.size_bytes;
-    return 0;
-  }
+  /// Whether the instruction is in a computation that runs as steps.
+  bool has(const hlo::Instruction& i) const;
+  /// The slice of a leaf of an instruction's result. Needs: has(i).
+  const Slice& slice(const hlo::Instruction& i, std::int64_t leaf = 0) const;
+  std::int64_t num_leaves(const hlo::Instruction& i) const;
+  /// Arena bytes that the instruction asked for (decisions["workspace_bytes"]); no bytes if it did not.
+  Slice workspace(const hlo::Instruction& i) const;
+  void set_slice(const hlo::Instruction& i, std::int64_t leaf, Slice);
+
+  std::int64_t arena_bytes() const { return allocations_[0].bytes; }
+  /// The most bytes of the arena that are alive at a point: no packing is smaller.
+  std::int64_t lower_bound() const { return lower_bound_; }
+  const std::vector<ArenaBlock>& blocks() const { return blocks_; }
+  /// What is in place and what is copied, with reasons.
+  const std::vector<InPlaceDecision>& decisions() const { return decisions_; }
+  const hlo::Module& module() const { return *module_; }
+
+ private:
+  friend class Assigner;
+  friend Expected<Assignment> assign(hlo::Module&);
+  struct Range {
+    std::int32_t begin = 0, count = -1;
+  };
+
+  const hlo::Module* module_ = nullptr;
+  std::vector<Allocation> allocations_;
+  std::vector<Slice> slices_;
+  std::vector<Range> ranges_;  ///< by instruction id
+  std::unordered_map<const hlo::Instruction*, Slice> workspaces_;
+  std::int64_t lower_bound_ = 0;
+  std::vector<ArenaBlock> blocks_;
+  std::vector<InPlaceDecision> decisions_;
 };
 
-/// Schedules, inserts the copies that are needed, and assigns. The module is changed: order, copies, control edges.
-/// Needs: a verified module after fusion::fuse().
+/// Plans the memory of a module after fusion: gives each caller its own loops and branches, notes the plans of window
+/// updates, orders readers before writers, schedules (unless the module is scheduled), adds the copies that cannot be
+/// avoided, and places every value. Results lie in their own memory where they can. The module is changed accordingly
+/// and scheduled afterwards.
+/// Errors: InvalidArgument if layouts of a loop's, branch's or callee's parameters differ from what enters them;
+///         ResourceExhausted from unshare_steps().
 Expected<Assignment> assign(hlo::Module&);
+
+/// Places the values of a module that assign() has prepared, without changing it: reading a dumped module again.
+/// Errors: FailedPrecondition, naming the place, where a copy is missing.
+Expected<Assignment> place(const hlo::Module&);
 
 }  // namespace hloom::buffers

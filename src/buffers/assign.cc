@@ -1,0 +1,230 @@
+#include <algorithm>
+#include <charconv>
+
+#include "base/check.h"
+#include "base/fail.h"
+#include "base/try.h"
+#include "buffers/assignment.h"
+#include "buffers/match_layouts.h"
+#include "buffers/order_readers.h"
+#include "buffers/pack.h"
+#include "buffers/schedule.h"
+#include "buffers/steps.h"
+#include "buffers/webs.h"
+
+namespace hloom::buffers {
+
+using hlo::Computation;
+using hlo::Instruction;
+using hlo::Opcode;
+
+bool Assignment::has(const Instruction& i) const {
+  return static_cast<std::size_t>(i.id()) < ranges_.size() && ranges_[static_cast<std::size_t>(i.id())].count >= 0;
+}
+
+std::int64_t Assignment::num_leaves(const Instruction& i) const {
+  HLOOM_CHECK(has(i));
+  return ranges_[static_cast<std::size_t>(i.id())].count;
+}
+
+const Slice& Assignment::slice(const Instruction& i, std::int64_t leaf) const {
+  HLOOM_CHECK(leaf >= 0 && leaf < num_leaves(i));
+  return slices_[static_cast<std::size_t>(ranges_[static_cast<std::size_t>(i.id())].begin + leaf)];
+}
+
+void Assignment::set_slice(const Instruction& i, std::int64_t leaf, Slice s) {
+  HLOOM_CHECK(leaf >= 0 && leaf < num_leaves(i));
+  slices_[static_cast<std::size_t>(ranges_[static_cast<std::size_t>(i.id())].begin + leaf)] = s;
+}
+
+Slice Assignment::workspace(const Instruction& i) const {
+  const auto found = workspaces_.find(&i);
+  return found == workspaces_.end() ? Slice() : found->second;
+}
+
+namespace {
+
+std::int64_t workspace_bytes(const Instruction& i) {
+  const auto& decisions = i.annotations().decisions;
+  const auto found = decisions.find("workspace_bytes");
+  std::int64_t bytes = 0;
+  if (found != decisions.end())
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(), bytes);
+  return std::max<std::int64_t>(bytes, 0);
+}
+
+}  // namespace
+
+/// Joins what must share memory and what may, and places the webs.
+class Assigner {
+ public:
+  explicit Assigner(const hlo::Module& module) : module_(module), flow_(module), webs_(flow_) {}
+
+  Expected<Assignment> run() {
+    for (const Edge& edge : flow_.edges()) TRY(join_edge(edge));
+    reuse_operands();
+    result_.module_ = &module_;
+    add_allocations();
+    place_webs();
+    name_slices();
+    return std::move(result_);
+  }
+
+ private:
+  Expected<> join_edge(const Edge& edge) {
+    if (!edge.same_storage || webs_.conflict(edge.from, edge.to) != Webs::Conflict::None)
+      return fail(Code::FailedPrecondition, edge.at->name(), ": ", flow_.name(edge.from), " and ", flow_.name(edge.to),
+                  " must share memory, and cannot without a copy");
+    webs_.join(edge.from, edge.to);
+    return {};
+  }
+
+  // An elementwise result over an operand that ends there; the largest first.
+  void reuse_operands() {
+    struct Chance {
+      const Instruction* i;
+      std::int64_t operand, result, bytes;
+    };
+    std::vector<Chance> chances;
+    for (const Computation* c : step_computations(module_))
+      for (const Instruction& i : c->instructions()) {
+        const auto results = flow_.values().of(i);
+        if (is_alias(i) || !step_computations(i).empty() || results.empty()) continue;
+        for (std::int64_t k = 0; k < i.num_operands(); ++k) {
+          if (!i.operand(k)->shape().is_array()) continue;
+          for (std::size_t r = 0; r < results.size(); ++r)
+            if (flow_.bytes(results[r]) > 0 && flow_.bytes(results[r]) == leaf_bytes(i.operand(k)->shape()))
+              chances.push_back({&i, k, static_cast<std::int64_t>(r), flow_.bytes(results[r])});
+        }
+      }
+    std::ranges::stable_sort(chances, std::greater(), &Chance::bytes);
+    for (const Chance& chance : chances) reuse(*chance.i, chance.operand, chance.result);
+  }
+
+  void reuse(const Instruction& i, std::int64_t operand, std::int64_t result) {
+    const ValueId from = flow_.values().of(*i.operand(operand), 0), to = flow_.values().of(i, result);
+    if (webs_.find(from) == webs_.find(to)) return;
+    if (!flow_.may_meet(from, to, flow_.timeline().of(i).work())) return;
+    if (webs_.conflict(from, to) == Webs::Conflict::None) webs_.join(from, to);
+  }
+
+  void add_allocations() {
+    auto& allocations = result_.allocations_;
+    allocations.push_back({});
+    allocations.front().kind = Allocation::Kind::Arena;
+    std::int64_t leaf = 0;
+    for (const Instruction* p : module_.entry()->parameters())
+      for (const Shape* s : leaves(p->shape())) {
+        allocations.push_back({Allocation::Kind::Parameter, leaf, nullptr, 0, leaf_bytes(*s), flow_.is_donated(leaf),
+                               flow_.aliased_result(leaf)});
+        ++leaf;
+      }
+    first_result_ = static_cast<std::int32_t>(allocations.size());
+    const auto results = leaves(module_.entry()->root()->shape());
+    for (std::size_t r = 0; r < results.size(); ++r)
+      allocations.push_back(
+          {Allocation::Kind::Result, static_cast<std::int64_t>(r), nullptr, 0, leaf_bytes(*results[r]), true, -1});
+    for (ValueId v = 0; v < static_cast<ValueId>(flow_.values().size()); ++v) {
+      const Value& value = flow_.values()[v];
+      if (value.kind != Value::Kind::Constant || value.bytes == 0) continue;
+      constant_allocation_[v] = static_cast<std::int32_t>(allocations.size());
+      allocations.push_back({Allocation::Kind::Constant, 0, value.definer, value.leaf, value.bytes, false, -1});
+    }
+  }
+
+  std::int32_t allocation_of(const Pin& pin) const {
+    switch (pin.kind) {
+      case Pin::Kind::None: return 0;
+      case Pin::Kind::Parameter: return static_cast<std::int32_t>(1 + pin.number);
+      case Pin::Kind::Result: return static_cast<std::int32_t>(first_result_ + pin.number);
+      case Pin::Kind::Constant: return constant_allocation_.at(static_cast<ValueId>(pin.number));
+    }
+    return 0;
+  }
+
+  void place_webs() {
+    std::vector<Block> blocks;
+    std::vector<NodeId> webs;
+    for (NodeId n = 0; n < flow_.num_nodes(); ++n) {
+      if (webs_.find(n) != n || flow_.bytes(n) == 0 || webs_.pin(n).kind != Pin::Kind::None) continue;
+      if (webs_.live(n).empty()) continue;
+      webs.push_back(n);
+      blocks.push_back({flow_.bytes(n), webs_.live(n)});
+    }
+    std::vector<const Instruction*> workers;
+    for (const Computation* c : step_computations(module_))
+      for (const Instruction& i : c->instructions())
+        if (const std::int64_t bytes = workspace_bytes(i); bytes > 0) {
+          const Point work = flow_.timeline().of(i).work();
+          workers.push_back(&i);
+          blocks.push_back({bytes, Intervals({{work, work + 1}})});
+        }
+    const Packing packing = pack(blocks);
+    result_.allocations_[0].bytes = packing.bytes;
+    result_.lower_bound_ = packing.lower_bound;
+    for (std::size_t k = 0; k < blocks.size(); ++k) {
+      ArenaBlock block{packing.offsets[k], blocks[k].bytes, blocks[k].live, {}, nullptr};
+      if (k < webs.size()) {
+        offsets_[webs[k]] = packing.offsets[k];
+        describe(webs[k], block);
+      } else {
+        const Instruction* worker = workers[k - webs.size()];
+        result_.workspaces_.emplace(worker, Slice{0, packing.offsets[k], blocks[k].bytes});
+        block.values.push_back("workspace of " + worker->name());
+        block.definer = worker;
+      }
+      result_.blocks_.push_back(std::move(block));
+    }
+  }
+
+  void describe(NodeId web, ArenaBlock& block) const {
+    std::vector<NodeId> members = webs_.members(web);
+    std::ranges::sort(members);
+    for (const NodeId m : members) block.values.push_back(flow_.name(m));
+    if (!flow_.is_result(members.front())) block.definer = flow_.values()[members.front()].definer;
+  }
+
+  Slice slice_of(ValueId v) const {
+    if (flow_.values()[v].bytes == 0) return {};
+    const NodeId web = webs_.find(v);
+    const auto offset = offsets_.find(web);
+    return {allocation_of(webs_.pin(web)), offset == offsets_.end() ? 0 : offset->second, flow_.values()[v].bytes};
+  }
+
+  void name_slices() {
+    result_.ranges_.resize(static_cast<std::size_t>(module_.num_ids()));
+    for (const Computation* c : step_computations(module_))
+      for (const Instruction& i : c->instructions()) {
+        const auto values = flow_.values().of(i);
+        result_.ranges_[static_cast<std::size_t>(i.id())] = {static_cast<std::int32_t>(result_.slices_.size()),
+                                                             static_cast<std::int32_t>(values.size())};
+        for (const ValueId v : values) result_.slices_.push_back(slice_of(v));
+      }
+  }
+
+  const hlo::Module& module_;
+  Flow flow_;
+  Webs webs_;
+  Assignment result_;
+  std::int32_t first_result_ = 0;
+  std::unordered_map<ValueId, std::int32_t> constant_allocation_;
+  std::unordered_map<NodeId, std::int64_t> offsets_;
+};
+
+Expected<Assignment> place(const hlo::Module& module) { return Assigner(module).run(); }
+
+Expected<Assignment> assign(hlo::Module& module) {
+  TRY(unshare_steps(module));
+  if (!module.config().is_scheduled)
+    for (Computation* c : step_computations(module)) c->sort();
+  TRY(match_layouts(module));
+  note_in_place(module);
+  order_readers(module);
+  schedule(module);
+  std::vector<InPlaceDecision> decisions = insert_copies(module);
+  Assignment assignment = TRY(place(module));
+  assignment.decisions_ = std::move(decisions);
+  return assignment;
+}
+
+}  // namespace hloom::buffers

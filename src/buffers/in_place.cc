@@ -1,0 +1,177 @@
+#include "buffers/in_place.h"
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "buffers/steps.h"
+#include "buffers/values.h"
+#include "indexing/plan_window_update.h"
+
+namespace hloom::buffers {
+
+using hlo::Computation;
+using hlo::Instruction;
+using hlo::Opcode;
+
+namespace {
+
+const std::string* decision(const Instruction& i, const char* key) {
+  const auto& decisions = i.annotations().decisions;
+  const auto found = decisions.find(key);
+  return found == decisions.end() ? nullptr : &found->second;
+}
+
+// "0:2,1:3" as pairs; what does not read so ends the list.
+std::vector<InPlacePair> parse_pairs(const std::string& text) {
+  std::vector<InPlacePair> pairs;
+  const char *at = text.data(), *end = text.data() + text.size();
+  while (at < end) {
+    InPlacePair pair;
+    const auto result = std::from_chars(at, end, pair.result);
+    if (result.ec != std::errc() || result.ptr == end || *result.ptr != ':') break;
+    const auto operand = std::from_chars(result.ptr + 1, end, pair.operand);
+    if (operand.ec != std::errc()) break;
+    pairs.push_back(pair);
+    at = operand.ptr + (operand.ptr < end && *operand.ptr == ',' ? 1 : 0);
+    if (at == operand.ptr) break;
+  }
+  return pairs;
+}
+
+std::int64_t leaf_number(const Shape& shape, const ShapeIndex& index) {
+  std::int64_t leaf = 0;
+  const Shape* at = &shape;
+  for (const std::int64_t k : index) {
+    leaf += first_leaf(*at, k);
+    at = &at->element(k);
+  }
+  return leaf;
+}
+
+void append_aliasing(const Instruction& i, const std::vector<hlo::Aliasing>& aliasing,
+                     std::vector<InPlacePair>& pairs) {
+  for (const hlo::Aliasing& a : aliasing)
+    pairs.push_back(
+        {leaf_number(i.shape(), a.output), a.operand, leaf_number(i.operand(a.operand)->shape(), a.operand_index)});
+}
+
+bool fits(const Instruction& i, const InPlacePair& pair) {
+  const auto results = leaves(i.shape());
+  if (pair.result < 0 || pair.result >= static_cast<std::int64_t>(results.size())) return false;
+  if (pair.operand < 0 || pair.operand >= i.num_operands()) return false;
+  const auto operands = leaves(i.operand(pair.operand)->shape());
+  if (pair.operand_leaf < 0 || pair.operand_leaf >= static_cast<std::int64_t>(operands.size())) return false;
+  const Shape &result = *results[static_cast<std::size_t>(pair.result)],
+              &operand = *operands[static_cast<std::size_t>(pair.operand_leaf)];
+  return leaf_bytes(result) == leaf_bytes(operand) && leaf_bytes(result) > 0 &&
+         result.layout().memory_space() == operand.layout().memory_space();
+}
+
+// What was decided, or else what the plan of each window update says.
+void append_updates(const Instruction& i, std::vector<InPlacePair>& pairs) {
+  if (const std::string* text = decision(i, "in_place")) {
+    const std::vector<InPlacePair> decided = parse_pairs(*text);
+    pairs.insert(pairs.end(), decided.begin(), decided.end());
+    return;
+  }
+  const std::int64_t count = num_leaves(i.shape());
+  for (std::int64_t leaf = 0; leaf < count; ++leaf) {
+    if (!indexing::is_window_update(i, leaf)) continue;
+    const indexing::WindowUpdatePlan plan = indexing::plan_window_update(i, leaf);
+    if (plan.in_place() && plan.base_operand >= 0) pairs.push_back({leaf, plan.base_operand, 0});
+  }
+}
+
+// Each result once, each operand once: the first pair stands.
+void drop_conflicts(const Instruction& i, std::vector<InPlacePair>& pairs) {
+  std::vector<InPlacePair> kept;
+  for (const InPlacePair& p : pairs) {
+    const bool taken = std::ranges::any_of(kept, [&](const InPlacePair& k) {
+      return k.result == p.result || (k.operand == p.operand && k.operand_leaf == p.operand_leaf);
+    });
+    if (!taken && fits(i, p)) kept.push_back(p);
+  }
+  pairs = std::move(kept);
+}
+
+}  // namespace
+
+std::vector<InPlacePair> in_place_pairs(const Instruction& i) {
+  std::vector<InPlacePair> pairs;
+  switch (i.opcode()) {
+    case Opcode::DynamicUpdateSlice:
+    case Opcode::Scatter: append_updates(i, pairs); break;
+    case Opcode::CustomCall: append_aliasing(i, i.attr<hlo::CustomCallAttr>().aliasing, pairs); break;
+    case Opcode::Fusion:
+      append_aliasing(i, i.attr<hlo::FusionAttr>().aliasing, pairs);
+      append_updates(i, pairs);
+      break;
+    default: return pairs;
+  }
+  drop_conflicts(i, pairs);
+  return pairs;
+}
+
+void note_in_place(hlo::Module& module) {
+  for (const Computation* c : step_computations(module))
+    for (Instruction& i : c->instructions()) {
+      std::string text;
+      std::string plans;
+      for (std::int64_t leaf = 0; leaf < num_leaves(i.shape()); ++leaf) {
+        if (!indexing::is_window_update(i, leaf)) continue;
+        const indexing::WindowUpdatePlan plan = indexing::plan_window_update(i, leaf);
+        if (!plans.empty()) plans += "; ";
+        plans += std::string(indexing::name(plan.kind)) + (plan.reason.empty() ? "" : ": " + plan.reason);
+        if (!plan.in_place() || plan.base_operand < 0) continue;
+        if (!text.empty()) text += ",";
+        text += std::to_string(leaf) + ":" + std::to_string(plan.base_operand);
+      }
+      if (plans.empty()) continue;
+      i.mutable_annotations().decisions["in_place"] = text;
+      i.mutable_annotations().decisions["update_plan"] = plans;
+    }
+}
+
+namespace {
+
+bool same_elements(const Shape& a, const Shape& b) {
+  return a.is_array() && b.is_array() && a.dims() == b.dims() && a.layout() == b.layout();
+}
+
+// Whether all that a fused computation computes from `parameter` has its dimensions and comes to the roots by
+// elementwise operations alone.
+bool is_used_elementwise(const Computation& fused, const Instruction& parameter) {
+  std::unordered_map<const Instruction*, bool> reached{{&parameter, true}};
+  for (const Instruction* i : fused.post_order()) {
+    const bool uses = std::ranges::any_of(i->operands(), [&](const Instruction* o) { return reached[o]; });
+    if (!uses || i == &parameter) continue;
+    reached[i] = true;
+    if (i->opcode() == Opcode::Tuple) continue;
+    if (!is_elementwise(i->opcode()) || i->shape().dims() != parameter.shape().dims() ||
+        i->shape().layout().minor_to_major != parameter.shape().layout().minor_to_major)
+      return false;
+  }
+  return true;
+}
+
+bool fusion_may_overwrite(const Instruction& i, std::int64_t operand) {
+  const Computation& fused = *i.called(0);
+  const Instruction& parameter = *fused.parameter(operand);
+  for (const Shape* leaf : leaves(i.shape()))
+    if (leaf->dims() != parameter.shape().dims() || leaf->layout() != parameter.shape().layout()) return false;
+  return in_place_pairs(i).empty() && is_used_elementwise(fused, parameter);
+}
+
+}  // namespace
+
+bool may_overwrite(const Instruction& i, std::int64_t operand, std::int64_t result) {
+  const Shape& from = i.operand(operand)->shape();
+  const Shape& to = *leaves(i.shape())[static_cast<std::size_t>(result)];
+  if (!from.is_array() || !to.is_array() || leaf_bytes(from) != leaf_bytes(to) || !same_elements(from, to))
+    return false;
+  if (i.opcode() == Opcode::Fusion) return fusion_may_overwrite(i, operand);
+  return is_elementwise(i.opcode()) && i.opcode() != Opcode::Copy;
+}
+
+}  // namespace hloom::buffers

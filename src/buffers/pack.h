@@ -1,0 +1,32 @@
+// Offsets in one arena.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "buffers/intervals.h"
+
+namespace hloom::buffers {
+
+/// Bytes that are needed at some points in time.
+struct Block {
+  std::int64_t bytes = 0;
+  Intervals live;
+};
+
+struct Packing {
+  std::vector<std::int64_t> offsets;  ///< of the blocks, multiples of kArenaAlignment
+  std::int64_t bytes = 0;             ///< of the arena
+  std::int64_t lower_bound = 0;       ///< the most bytes alive at a point, each block rounded up to the alignment
+};
+
+inline constexpr std::int64_t kArenaAlignment = 64;
+
+/// Places all blocks so that no two that are alive together overlap. Each in turn goes to the smallest gap among those
+/// placed before that it meets in time; several orders are tried (by size, by size times life, by life, by begin),
+/// until one reaches the lower bound, and the smallest arena is kept. Cost: for each order, the blocks times those that
+/// they meet. Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, greedy by
+/// size.
+Packing pack(const std::vector<Block>&);
+
+}  // namespace hloom::buffers

@@ -1,0 +1,33 @@
+// Which computations run as steps, and which instructions do nothing but name values again.
+#pragma once
+
+#include <vector>
+
+#include "hlo/module.h"
+#include "hloom/error.h"
+
+namespace hloom::buffers {
+
+/// Computations that `i` runs step by step: condition and body, branches, the callee of call and async-start.
+/// Fused and applied computations are not steps.
+std::vector<hlo::Computation*> step_computations(const hlo::Instruction& i);
+
+/// The computations that run as steps, callers before callees, from the entry.
+std::vector<hlo::Computation*> step_computations(const hlo::Module&);
+
+/// Gives each caller its own copy of a computation that several run as steps, so that places in time are unique.
+/// Errors: ResourceExhausted if that makes more than 2^16 computations.
+Expected<> unshare_steps(hlo::Module&);
+
+/// The instruction computes nothing: its result is (part of) its operands' values, in their memory. Structure,
+/// bitcasts, reshapes that keep the bytes in order, barriers, the done halves of asynchronous forms.
+bool is_alias(const hlo::Instruction&);
+
+/// A leaf: array, token, opaque handle.
+/// Bytes that a leaf takes; 0 for tokens and such.
+std::int64_t leaf_bytes(const Shape& leaf);
+
+/// A copy between equal layouts in one memory space: what insert_copies() makes and may remove.
+bool is_plain_copy(const hlo::Instruction&);
+
+}  // namespace hloom::buffers
