@@ -332,7 +332,7 @@ Expected<> emit_store(Function& f, const kernels::Store& store) {
   const Access access = access_to(f, store.argument, type, combined_mask(f, store.mask), vector);
   const Address a = address_of(f, store.index, access.wide);
   // All lanes would write one element: no planner means that.
-  HLOOM_CHECK(!vector || a.stride != 0 || a.offsets != nullptr);
+  HLOOM_CHECK(!vector || llvm::any_of(store.index.terms, [&](const auto& t) { return f.is_varying(t.value); }));
   Lanes value = operand(f, store.value, vector);
   if (type == DType::Pred)
     value.real = f.b.CreateZExt(value.real, vector ? vector_type(f, access.element) : access.element);

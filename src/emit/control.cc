@@ -98,7 +98,7 @@ namespace {
 // Branches to the blocks by selector; the last one takes what is out of range.
 void dispatch(Function& f, Value* selector, llvm::ArrayRef<BasicBlock*> branches) {
   if (selector->getType()->isIntegerTy(1)) {
-    f.b.CreateCondBr(selector, branches.front(), branches.back());
+    f.b.CreateCondBr(selector, branches.front(), branches[branches.size() > 1 ? 1 : 0]);
     return;
   }
   llvm::SwitchInst* choice = f.b.CreateSwitch(selector, branches.back(), static_cast<unsigned>(branches.size()));
