@@ -13,7 +13,7 @@
 
 namespace hloom::kernels {
 
-/// Builds the loops of one dot. Scratch holds, in elements of the sum's type: packed rows, a packed panel, a tile of sums.
+/// Builds the loops of one dot. Scratch holds, in elements of the sum's type: packed rows, packed panels, sums.
 class DotBuilder {
  public:
   DotBuilder(Builder&, const DotFusion&, const Places&, const DotProblem&, const DotForm&);
@@ -24,58 +24,87 @@ class DotBuilder {
  private:
   using Body = std::function<Expected<>()>;
 
-  /// Tiles [from, to) that a cell has of an axis; the constants where there is one cell.
+  /// Tiles [from, to) that a cell has of an axis; all of them where there is one cell.
   struct Cell {
     std::int64_t cells = 1, tiles = 0, per_cell = 0;
-    Index number;         ///< of the cell
+    Index number;  ///< of the cell
     Value from = kNoValue, to = kNoValue;
+    Index first;         ///< element (vector) of the first tile
+    Index length;        ///< and how many from there on
+    std::int64_t held = 0;  ///< never more than these
   };
 
+  /// Vectors side by side: how many, and how many lanes of the last are elements.
+  struct Group {
+    std::int64_t vectors = 0, valid = 0;
+    Index first;  ///< vector
+  };
+
+  /// A tile of the result.
+  struct Tile {
+    std::int64_t rows = 0;
+    Group group;
+    Index first_row, lane;
+    Value mask = kNoValue;  ///< of the last vector
+  };
+
+  // dot_builder.cc: cells, and what they have of both axes.
   Expected<> cells(std::size_t dim, const Body&);
   Expected<> cell();
-  void open_cell(Cell&, std::int64_t number_of_tiles);
-  /// Runs body(first element, size) for each tile of a run that the cell has.
-  Expected<> each_tile(const Cell&, const DotRun&, const std::function<Expected<>(const Index&)>&);
+  void open_cell(Cell&, std::int64_t total, std::int64_t largest);
   Index first_element(const Cell&, Value tile, std::int64_t total);
-
+  /// Runs body(first element) for each tile of a run that the cell has.
+  Expected<> each_tile(const Cell&, const DotRun&, const std::function<Expected<>(const Index&)>&);
+  Expected<> each_group(const std::function<Expected<>(const Group&)>&);
+  /// A loop over [0, count), `length` of which there are.
+  Index begin_part(std::int64_t count, const Index& length, std::int64_t lanes = 0);
   Index begin_lanes(std::int64_t count);
   void end_lanes();
-  /// Which of a vector's lanes are of elements; none where all are.
+  /// Which of a vector's lanes are elements; none where all are.
   Value first_lanes(const Index& lane, std::int64_t valid);
+  Value multiply_add(Value a, Value b, Value sum);
+  Expected<Value> row_operand() { return form_.swapped ? elements_.rhs(p_.axes, at_) : elements_.lhs(p_.axes, at_); }
+  Expected<Value> lane_operand(Value mask = kNoValue) {
+    return form_.swapped ? elements_.lhs(p_.axes, at_, mask) : elements_.rhs(p_.axes, at_, mask);
+  }
+  Expected<> fold_cell();
+  Expected<> fold(std::int64_t rows, std::int64_t columns, const Index& first_row, const Index& first_column);
 
-  Expected<> tile_cell();
+  // dot_pack.cc: scratch.
   void place_scratch();
-  Expected<> group(const DotRun&, std::int64_t valid, const Index& first_vector);
   Expected<> pack_rows();
-  Expected<> pack_panel(std::int64_t vectors, std::int64_t valid, const Index& first_lane);
-  Expected<> tile(std::int64_t rows, std::int64_t vectors, std::int64_t valid, const Index& first_row,
-                  const Index& first_lane);
-  Expected<> finish_tile(std::int64_t rows, std::int64_t vectors, std::int64_t valid, const Index& first_row,
-                         const Index& first_lane);
+  Expected<> pack_panel(const Group&);
+  Expected<> pack_all_panels();
+  Expected<> pack_step(const Group&);
+  Expected<> pack_vectors(const Group&, const Index& lane);
+  /// Where a group's panel begins.
+  Index panel_of(const Group&) const;
+  Index sum_place(const Tile&, std::int64_t row, std::int64_t vector) const;
+  Expected<> clear_sums();
+  Expected<> finish_cell();
+  Expected<> finish_tile(const Tile&);
+  /// Runs body in a loop of one iteration whose variable, 0, is part of scratch addresses: so that nothing is read
+  /// from scratch before what goes before has written it.
+  Expected<> after_packing(const Body&);
 
+  // dot_tile.cc: sums of a tile.
+  Expected<> tile_cell();
+  Expected<> sum_block();
+  Expected<> group(const Group&);
+  Expected<> tile(std::int64_t rows, const Group&, const Index& first_row);
+  Expected<> finish(const Tile&, std::vector<Value> sums);
   /// One k of a tile: sums of chain `chain` go on.
-  struct Tile {
-    std::int64_t rows, vectors, valid;
-    Index first_row, first_lane, lane;
-    Value mask = kNoValue;
-  };
   Expected<> step(const Tile&, std::int64_t chain, std::vector<Value>& sums);
   Expected<std::vector<Value>> sum_axis(std::size_t axis, const Tile&, std::vector<Value> sums);
   Expected<std::vector<Value>> sum_innermost(const Tile&, std::vector<Value> sums);
   Value combine_chains(std::vector<Value> chains);
   Expected<Value> row_element(const Tile&, std::int64_t row);
   Expected<Value> lane_elements(const Tile&, std::int64_t vector);
-
-  Expected<> fold_cell();
-  Expected<> fold(std::int64_t rows, std::int64_t columns, const Index& first_row, const Index& first_column);
-
-  Value multiply_add(Value a, Value b, Value sum);
-  Expected<Value> row_operand(Value mask = kNoValue);
-  Expected<Value> lane_operand(Value mask = kNoValue);
+  /// Opens loops over the summed axes, the innermost by lanes if asked, and returns how many.
+  std::size_t begin_sums(int lanes = 0);
+  void set_sum(const Index& local);
+  /// Position in what is packed of the summed axes.
   Index sum_index() const;
-  /// Runs body in a loop of one iteration whose variable, 0, is part of scratch addresses: so that nothing is read
-  /// from scratch before what goes before has written it.
-  Expected<> after_packing(const Body&);
 
   Builder& b_;
   const DotFusion& fusion_;
@@ -84,13 +113,14 @@ class DotBuilder {
   DotElements elements_;
   std::size_t row_axis_, lane_axis_;
   DType type_;
-  AxisIndices at_;  ///< where we are, for each axis
+  AxisIndices at_;                  ///< where we are, for each axis
   std::vector<std::int64_t> dims_;  ///< of the cells: outer axes, cells of rows, cells of lanes
   std::vector<Index> cell_at_;
   Cell rows_, groups_;
-  Index written_;  ///< 0, known only after packing
-  Index first_packed_row_;
-  std::int64_t held_rows_ = 0, row_pitch_ = 0, panel_base_ = 0, sums_base_ = 0, scratch_elements_ = 0;
+  std::int64_t block_ = 0;          ///< steps of the innermost summed axis that are summed at a time
+  Index block_from_, block_length_, local_sum_;
+  Index written_;                   ///< 0, known only after packing
+  std::int64_t row_pitch_ = 0, panel_base_ = 0, sums_base_ = 0, sums_pitch_ = 0, scratch_elements_ = 0;
   int scratch_ = 0;
   std::int64_t blocks_ = 1;
 };

@@ -226,7 +226,7 @@ std::string to_string(const DotForm& f) {
   std::ostringstream s;
   s << (f.kind == DotForm::Kind::Tile ? "tile " : "fold ") << f.rows << "x" << f.vectors << " lanes " << f.lanes
     << " chains " << f.chains << (f.swapped ? " swapped" : "") << (f.pack_rows ? " pack-rows" : "")
-    << (f.pack_lanes ? " pack-lanes" : "") << " cells " << f.row_cells << "x" << f.lane_cells << " blocks " << f.blocks;
+    << (f.pack_lanes ? f.pack_at_once ? " pack-lanes-at-once" : " pack-lanes" : "") << " sum-block " << f.sum_block << " cells " << f.row_cells << "x" << f.lane_cells << " blocks " << f.blocks;
   return s.str();
 }
 

@@ -1,0 +1,149 @@
+// What a dot keeps in scratch: rows and panels copied so that they lie well, and sums that wait.
+#include <algorithm>
+
+#include "base/try.h"
+#include "kernels/dot_builder.h"
+
+namespace hloom::kernels {
+
+using hlo::Opcode;
+
+namespace {
+
+constexpr int kPackLanes = 32;
+
+}  // namespace
+
+// Rows of a cell, then panels, then sums.
+void DotBuilder::place_scratch() {
+  std::int64_t sum = block_;
+  for (std::size_t a = p_.rhs_axis + 1; a + 1 < p_.axes.size(); ++a) sum *= p_.extent(a);
+  const std::int64_t width = form_.vectors * form_.lanes, held = groups_.held * form_.lanes;
+  // No multiple of a large power of two, which would put all rows into the same cache sets.
+  row_pitch_ = (sum + 15) / 16 * 16 + 16;
+  panel_base_ = form_.pack_rows ? rows_.held * row_pitch_ : 0;
+  sums_base_ = panel_base_ + (form_.pack_lanes ? sum * (form_.pack_at_once ? held : width) : 0);
+  sums_pitch_ = form_.sum_block > 0 ? held + 16 : width;
+  scratch_elements_ = sums_base_;
+  if (form_.sum_block > 0) scratch_elements_ += rows_.held * sums_pitch_;
+  else if (form_.store_through) scratch_elements_ += form_.rows * sums_pitch_;
+}
+
+Expected<> DotBuilder::after_packing(const Body& body) {
+  const Index before = written_;
+  written_ = index_of(b_.begin_loop(0, 1));
+  const auto done = body();
+  b_.end_loop();
+  written_ = before;
+  return done;
+}
+
+// Each row's steps beside each other.
+Expected<> DotBuilder::pack_rows() {
+  const Index row = begin_part(rows_.held, rows_.length);
+  at_[row_axis_] = rows_.first + row;
+  std::size_t loops = begin_sums(kPackLanes);
+  const Value v = TRY(row_operand());
+  b_.store_linear(scratch_, row * row_pitch_ + sum_index(), v);
+  while (loops-- > 0) b_.end_loop();
+  b_.end_loop();
+  return {};
+}
+
+Index DotBuilder::panel_of(const Group& g) const {
+  if (!form_.pack_at_once) return Index{panel_base_, {}};
+  return (g.first + groups_.first * -1) * (block_ * form_.lanes) + panel_base_;
+}
+
+// A panel has for each step the group's vectors beside each other; the lanes that no element fills are zero. Lanes stay
+// outside of the loop over steps: where lanes lie apart, their own steps are what lies together.
+Expected<> DotBuilder::pack_panel(const Group& g) {
+  const Index lane = begin_lanes(form_.lanes);
+  std::size_t loops = begin_sums();
+  TRY(pack_vectors(g, lane));
+  while (loops-- > 0) b_.end_loop();
+  end_lanes();
+  return {};
+}
+
+Expected<> DotBuilder::pack_vectors(const Group& g, const Index& lane) {
+  const Value mask = first_lanes(lane, g.valid);
+  for (std::int64_t j = 0; j < g.vectors; ++j) {
+    at_[lane_axis_] = g.first * form_.lanes + lane + j * form_.lanes;
+    const Value v = TRY(lane_operand(j + 1 == g.vectors ? mask : kNoValue));
+    const Index to = panel_of(g) + sum_index() * (g.vectors * form_.lanes) + lane + j * form_.lanes;
+    b_.store_linear(scratch_, to, v);
+  }
+  return {};
+}
+
+// All panels of the cell step by step, for memory is fast along what lies together.
+Expected<> DotBuilder::pack_all_panels() {
+  std::size_t loops = begin_sums();
+  const auto done = each_group([&](const Group& g) { return pack_step(g); });
+  while (loops-- > 0) b_.end_loop();
+  return done;
+}
+
+Expected<> DotBuilder::pack_step(const Group& g) {
+  const Index lane = begin_lanes(form_.lanes);
+  TRY(pack_vectors(g, lane));
+  end_lanes();
+  return {};
+}
+
+// --- Sums ----------------------------------------------------------------------------------------------------------
+
+// Of a cell where sums go on block by block, else of the tile alone.
+Index DotBuilder::sum_place(const Tile& t, std::int64_t row, std::int64_t vector) const {
+  if (form_.sum_block == 0)
+    return t.lane + (sums_base_ + (row * t.group.vectors + vector) * form_.lanes);
+  const Index local = (t.first_row + rows_.first * -1 + row) * sums_pitch_ +
+                      (t.group.first + groups_.first * -1 + vector) * form_.lanes;
+  return local + t.lane + sums_base_;
+}
+
+Expected<> DotBuilder::clear_sums() {
+  const Index row = begin_part(rows_.held, rows_.length);
+  const Index lane = begin_part(groups_.held * form_.lanes, groups_.length * form_.lanes, form_.lanes);
+  b_.store_linear(scratch_, row * sums_pitch_ + lane + sums_base_, b_.constant(type_, 0));
+  b_.end_loop();
+  b_.end_loop();
+  return {};
+}
+
+// The results of a cell's sums.
+Expected<> DotBuilder::finish_cell() {
+  const Index row = begin_part(rows_.held, rows_.length);
+  Index length{p_.extent(lane_axis_), {}};
+  if (groups_.cells > 1) {
+    const Value rest = b_.affine(groups_.first * -form_.lanes + p_.extent(lane_axis_));
+    const Value whole = b_.affine(groups_.length * form_.lanes);
+    length = index_of(b_.line(Opcode::Minimum, DType::S64, {rest, whole}));
+    b_.set_range(length.terms[0].value, {0, groups_.held * form_.lanes});
+  }
+  const Index lane = begin_part(groups_.held * form_.lanes, length, form_.lanes);
+  const Value sum = b_.load_linear(scratch_, row * sums_pitch_ + lane + sums_base_, type_);
+  at_[row_axis_] = rows_.first + row;
+  at_[lane_axis_] = groups_.first * form_.lanes + lane;
+  TRY(elements_.store(p_.axes, at_, sum));
+  b_.end_loop();
+  b_.end_loop();
+  return {};
+}
+
+// The results of one tile, whose sums lie in scratch, in one small loop: their work is long.
+Expected<> DotBuilder::finish_tile(const Tile& t) {
+  const std::int64_t width = t.group.vectors * form_.lanes;
+  const Index row = index_of(b_.begin_loop(0, t.rows));
+  const Index lane = begin_lanes(width - form_.lanes + t.group.valid);
+  const Value sum = b_.load_linear(scratch_, row * width + lane + sums_base_, type_);
+  at_[row_axis_] = t.first_row + row;
+  at_[lane_axis_] = t.group.first * form_.lanes + lane;
+  TRY(elements_.store(p_.axes, at_, sum));
+  end_lanes();
+  b_.end_loop();
+  return {};
+}
+
+}  // namespace hloom::kernels
