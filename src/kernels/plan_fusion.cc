@@ -13,6 +13,7 @@
 #include "base/try.h"
 #include "kernels/elements.h"
 #include "kernels/plan_scan.h"
+#include "kernels/plan_select_and_scatter.h"
 
 namespace hloom::kernels {
 namespace {
@@ -268,7 +269,7 @@ class NestPlanner {
     const std::int64_t lanes = s.lanes[group];
     if (lanes == 0 || s.groups[group].size() != 1 || s.groups.size() < 2) return;
     const std::size_t a = s.groups[group][0];
-    Axis& axis = s.box[a];
+    const Axis axis = s.box[a];
     const bool far = std::ranges::any_of(findings.accesses, [&](const Findings::Access& x) {
       return std::ranges::any_of(x.terms, [&](const Index::Term& t) {
         return t.value == variables[a] && (t.coefficient > 8 || t.coefficient < -8);
@@ -276,7 +277,7 @@ class NestPlanner {
     });
     if (!far || axis.from % lanes != 0 || axis.to % lanes != 0 || axis.extent() <= lanes) return;
     s.box.push_back({axis.dim, axis.stride, 0, lanes});
-    axis = {axis.dim, axis.stride * lanes, axis.from / lanes, axis.to / lanes};
+    s.box[a] = {axis.dim, axis.stride * lanes, axis.from / lanes, axis.to / lanes};
     s.groups.push_back({s.box.size() - 1});
     s.lanes.push_back(static_cast<int>(lanes));
     s.lanes[group] = 0;
@@ -526,6 +527,7 @@ Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& place
   if (roots.size() == 1 || roots[0].instruction->opcode() == Opcode::Scatter)
     if (roots[0].instruction->opcode() == Opcode::Scatter)
       return plan_scatter(b, fusion, places, *roots[0].instruction);
+  if (roots[0].instruction->opcode() == Opcode::SelectAndScatter) return plan_select_and_scatter_into(b, fusion, places);
   if (roots.size() == 1 && scan_dimension(*roots[0].instruction) >= 0) return plan_scan_into(b, fusion, places);
   // Roots over the same domain share loops; others follow in order.
   while (!roots.empty()) {
@@ -571,7 +573,7 @@ Expected<Kernel> plan_fusion(const Instruction& fusion) {
   std::int64_t blocks = 1;
   const bool serial = std::ranges::any_of(
       roots, [](const Root& r) {
-        return r.instruction->opcode() == Opcode::Scatter || scan_dimension(*r.instruction) >= 0;
+        return r.instruction->opcode() == Opcode::Scatter || r.instruction->opcode() == Opcode::SelectAndScatter || scan_dimension(*r.instruction) >= 0;
       });
   if (bytes > kSerialBytes && !serial) blocks = std::min<std::int64_t>((bytes + kBlockBytes - 1) / kBlockBytes, 256);
   TRY(plan_roots(b, fusion, places, blocks));

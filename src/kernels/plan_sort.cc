@@ -1,6 +1,7 @@
 #include "kernels/plan_sort.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/check.h"
 #include "base/try.h"
@@ -14,17 +15,23 @@ using hlo::Instruction;
 using hlo::Opcode;
 using Values = std::vector<Value>;
 
+/// Whether the element at one point comes strictly before that at another.
+using Before = std::function<Expected<Value>(const Point&, const Point&)>;
+/// Stores what belongs at position `to` of a line, given the point it comes from.
+using Move = std::function<void(const Point& from, Value position, const Point& to)>;
+
+Elements without_parameters(Builder& b) {
+  return Elements(b, [](std::int64_t, const ShapeIndex&, const Point&, Value) -> Expected<Value> { return kNoValue; });
+}
+
 /// One line's sort. Positions are S32 in two halves of the scratch, of n each; runs of `width` are merged from one half
-/// to the other until one run is left.
-class SortPlanner {
+/// to the other until one run is left. Then the first `kept` are moved.
+class LineSorter {
  public:
-  SortPlanner(Builder& b, const Instruction& sort, const Places& places)
-      : b_(b), i_(sort), places_(places), e_(b, [](std::int64_t, const ShapeIndex&, const Point&, Value) -> Expected<Value> {
-          return kNoValue;
-        }) {
-    const Shape& shape = sort.operand(0)->shape();
-    dim_ = static_cast<std::size_t>(sort.dimension(0));
-    n_ = shape.dim(static_cast<std::int64_t>(dim_));
+  LineSorter(Builder& b, const Shape& shape, std::int64_t dim, std::int64_t kept, Before before, Move move)
+      : b_(b), e_(without_parameters(b)), before_(std::move(before)), move_(std::move(move)), kept_(kept) {
+    dim_ = static_cast<std::size_t>(dim);
+    n_ = shape.dim(dim);
     for (std::size_t d = 0; d < shape.dims().size(); ++d)
       outer_dims_.push_back(d == dim_ ? 1 : shape.dims()[d]);
   }
@@ -47,11 +54,9 @@ class SortPlanner {
     const auto pass = [&](const Values& v) { return merge_all(v[0], v[1]); };
     const Values done = TRY(loop({one, zero}, some_left, pass));
     b_.forget_loads();
-    const Value to = b_.begin_loop(0, n_);
+    const Value to = b_.begin_loop(0, kept_);
     const Value from = position(index_of(done[1]) + index_of(to));
-    std::vector<Value> moved;
-    for (const Place& operand : places_.operands) moved.push_back(b_.load(operand, at(index_of(from))));
-    for (std::size_t k = 0; k < moved.size(); ++k) b_.store(places_.results[k], at(index_of(to)), moved[k]);
+    move_(at(index_of(from)), from, at(index_of(to)));
     b_.end_loop();
     return {};
   }
@@ -114,15 +119,10 @@ class SortPlanner {
     const Value last = b_.constant_index(n_ - 1);
     const Value left = position(index_of(source) + index_of(minimum(v[0], last)));
     const Value right = position(index_of(source) + index_of(minimum(v[1], last)));
-    Values arguments;
-    for (const Place& operand : places_.operands) {
-      arguments.push_back(b_.load(operand, at(index_of(right))));
-      arguments.push_back(b_.load(operand, at(index_of(left))));
-    }
-    const Values before = TRY(e_.apply(*i_.to_apply(), arguments));
+    const Value before = TRY(before_(at(index_of(right)), at(index_of(left))));
     const Value left_done = e_.compare(Direction::Ge, v[0], middle);
     const Value right_left = e_.compare(Direction::Lt, v[1], high);
-    const Value either = b_.line(Opcode::Or, DType::Pred, {left_done, before[0]});
+    const Value either = b_.line(Opcode::Or, DType::Pred, {left_done, before});
     const Value take = b_.line(Opcode::And, DType::Pred, {right_left, either});
     const Value taken = b_.line(Opcode::Select, DType::S64, {take, right, left});
     b_.store_linear(scratch(), index_of(target) + index_of(v[2]), b_.line(Opcode::Convert, DType::S32, {taken}));
@@ -147,26 +147,18 @@ class SortPlanner {
   }
 
   Builder& b_;
-  const Instruction& i_;
-  const Places& places_;
   Elements e_;
+  Before before_;
+  Move move_;
+  std::int64_t kept_;
   std::size_t dim_ = 0;
   std::int64_t n_ = 0;
   std::vector<std::int64_t> outer_dims_;
   Point line_;
 };
 
-}  // namespace
-
-bool is_sort_fusion(const Instruction& fusion) {
-  const Instruction& root = *fusion.called(0)->root();
-  return root.opcode() == Opcode::Sort &&
-         std::ranges::all_of(root.operands(), [](const Instruction* o) { return o->opcode() == Opcode::Parameter; });
-}
-
-Expected<Kernel> plan_sort(const Instruction& fusion) {
-  const Instruction& sort = *fusion.called(0)->root();
-  Builder b(fusion.name());
+// Arguments of the kernel: operands, then results; the operands of `root` in its order.
+Places add_arguments(Builder& b, const Instruction& fusion, const Instruction& root) {
   Places places;
   const auto add = [&](const Shape& shape, bool written) {
     const int number = static_cast<int>(b.kernel().arguments.size());
@@ -174,19 +166,23 @@ Expected<Kernel> plan_sort(const Instruction& fusion) {
                                     written, byte_width(shape.dtype()), false});
     return Place{number, 0, shape};
   };
-  std::vector<Place> by_operand;
-  for (const Instruction* operand : fusion.operands()) by_operand.push_back(add(operand->shape(), false));
-  for (const Instruction* operand : sort.operands())
-    places.operands.push_back(by_operand[static_cast<std::size_t>(operand->parameter_number())]);
+  std::vector<Place> by_parameter;
+  for (const Instruction* operand : fusion.operands()) by_parameter.push_back(add(operand->shape(), false));
+  for (const Instruction* operand : root.operands())
+    places.operands.push_back(by_parameter[static_cast<std::size_t>(operand->parameter_number())]);
   for (const Shape* leaf : leaves(fusion.shape())) places.results.push_back(add(*leaf, true));
-  SortPlanner planner(b, sort, places);
-  const std::int64_t lines = planner.num_lines(), n = planner.line_length();
+  return places;
+}
+
+// A loop over the lines, shared out.
+Expected<Kernel> over_lines(Builder& b, LineSorter& sorter) {
+  const std::int64_t lines = sorter.num_lines(), n = sorter.line_length();
   std::int64_t blocks = 1;
   if (n > 0 && lines > 0) {
     blocks = std::clamp<std::int64_t>(lines * n / 2048, 1, std::min<std::int64_t>(lines, 256));
     const std::int64_t block = (lines + blocks - 1) / blocks;
     const Value line = b.begin_loop(0, lines, 0, blocks > 1 ? block : 0);
-    const auto done = planner.line(index_of(line));
+    const auto done = sorter.line(index_of(line));
     b.end_loop();
     TRY(done);
   }
@@ -196,6 +192,67 @@ Expected<Kernel> plan_sort(const Instruction& fusion) {
   kernel.scratch_bytes = 2 * n * static_cast<std::int64_t>(sizeof(std::int32_t));
   kernel.scratch_type = DType::S32;
   return kernel;
+}
+
+Expected<Kernel> plan_whole_sort(const Instruction& fusion, const Instruction& sort) {
+  Builder b(fusion.name());
+  const Places places = add_arguments(b, fusion, sort);
+  Elements e = without_parameters(b);
+  const Before before = [&](const Point& x, const Point& y) -> Expected<Value> {
+    Values arguments;
+    for (const Place& operand : places.operands) {
+      arguments.push_back(b.load(operand, x));
+      arguments.push_back(b.load(operand, y));
+    }
+    const Values results = TRY(e.apply(*sort.to_apply(), arguments));
+    return results[0];
+  };
+  const Move move = [&](const Point& from, Value, const Point& to) {
+    Values moved;
+    for (const Place& operand : places.operands) moved.push_back(b.load(operand, from));
+    for (std::size_t k = 0; k < moved.size(); ++k) b.store(places.results[k], to, moved[k]);
+  };
+  const Shape& shape = sort.operand(0)->shape();
+  const std::int64_t dim = sort.dimension(0);
+  LineSorter sorter(b, shape, dim, shape.dim(dim), before, move);
+  return over_lines(b, sorter);
+}
+
+hlo::Comparison order_of(DType type) {
+  if (is_floating(type)) return hlo::Comparison::TotalOrder;
+  return is_signed(type) ? hlo::Comparison::Signed : hlo::Comparison::Unsigned;
+}
+
+Expected<Kernel> plan_topk(const Instruction& fusion, const Instruction& topk) {
+  Builder b(fusion.name());
+  const Places places = add_arguments(b, fusion, topk);
+  Elements e = without_parameters(b);
+  const auto& attributes = topk.attr<hlo::TopKAttr>();
+  const Shape& shape = topk.operand(0)->shape();
+  const Place& keys = places.operands[0];
+  const Before before = [&](const Point& x, const Point& y) -> Expected<Value> {
+    return e.compare(attributes.largest ? Direction::Gt : Direction::Lt, b.load(keys, x), b.load(keys, y),
+                     order_of(shape.dtype()));
+  };
+  const Move move = [&](const Point& from, Value position, const Point& to) {
+    b.store(places.results[0], to, b.load(keys, from));
+    b.store(places.results[1], to, b.line(Opcode::Convert, DType::S32, {position}));
+  };
+  LineSorter sorter(b, shape, shape.rank() - 1, attributes.k, before, move);
+  return over_lines(b, sorter);
+}
+
+}  // namespace
+
+bool is_sort_fusion(const Instruction& fusion) {
+  const Instruction& root = *fusion.called(0)->root();
+  return (root.opcode() == Opcode::Sort || root.opcode() == Opcode::Topk) &&
+         std::ranges::all_of(root.operands(), [](const Instruction* o) { return o->opcode() == Opcode::Parameter; });
+}
+
+Expected<Kernel> plan_sort(const Instruction& fusion) {
+  const Instruction& root = *fusion.called(0)->root();
+  return root.opcode() == Opcode::Sort ? plan_whole_sort(fusion, root) : plan_topk(fusion, root);
 }
 
 }  // namespace hloom::kernels

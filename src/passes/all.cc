@@ -7,6 +7,7 @@
 #include "passes/cse.h"
 #include "passes/fold_constants.h"
 #include "passes/inline_calls.h"
+#include "passes/recognize_custom_calls.h"
 #include "passes/remove_dead.h"
 #include "passes/remove_markers.h"
 #include "passes/shrink_loops.h"
@@ -26,6 +27,7 @@ constexpr Pass kAll[] = {
     {"cse", cse, "merge equal instructions, and equal computations that are applied"},
     {"fold-constants", fold_constants, "compute what depends on constants alone"},
     {"inline-calls", inline_calls, "put called computations in the place of their calls"},
+    {"recognize-custom-calls", recognize_custom_calls, "make custom calls that are opcodes those opcodes"},
     {"remove-barriers", remove_barriers, "drop optimization barriers, at the end"},
     {"remove-dead", remove_dead, "remove instructions and computations that nothing needs"},
     {"remove-markers", remove_markers, "drop custom calls that only mark a value"},

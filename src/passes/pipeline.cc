@@ -49,7 +49,7 @@ std::span<const Pass* const> standard() {
 
 Expected<Changed> run_standard(hlo::Module& module, const RunOptions& options) {
   if (module.config().is_scheduled) return Changed::No;
-  constexpr std::array<std::string_view, 2> kFirst = {"clear-layouts", "remove-markers"};
+  constexpr std::array<std::string_view, 3> kFirst = {"clear-layouts", "remove-markers", "recognize-custom-calls"};
   constexpr std::array<std::string_view, 5> kLast = {"remove-barriers", "simplify-tuples", "bitcast-reshapes", "cse",
                                                      "remove-dead"};
   auto changed = TRY(run_all(kFirst, module, options));
