@@ -1,5 +1,7 @@
 #include "passes/liveness.h"
 
+#include "passes/order.h"
+
 namespace hloom::passes {
 
 void Liveness::mark(const hlo::Computation& computation) {
@@ -36,6 +38,7 @@ void bridge_control_edges(hlo::Instruction& dead) {
 
 std::int64_t remove_dead_instructions(hlo::Computation& computation, Liveness& liveness) {
   liveness.mark(computation);
+  restore_order(computation);  // users are removed before operands
   for (hlo::Instruction& i : computation.instructions())
     if (!liveness.is_live(i)) bridge_control_edges(i);
   return computation.remove_all([&](const hlo::Instruction& i) { return !liveness.is_live(i); });

@@ -6,27 +6,10 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "hlo/verify.h"
+#include "passes/order.h"
 
 namespace hloom::passes {
 namespace {
-
-// Whether operands stand before users. Numbers instructions in a table that `ids` owns from call to call.
-bool is_in_order(const hlo::Computation& computation, std::vector<bool>& seen) {
-  for (const hlo::Instruction& i : computation.instructions()) {
-    const auto was_seen = [&](const hlo::Instruction* before) { return seen[static_cast<std::size_t>(before->id())]; };
-    if (!std::ranges::all_of(i.operands(), was_seen) || !std::ranges::all_of(i.control_predecessors(), was_seen))
-      return false;
-    seen[static_cast<std::size_t>(i.id())] = true;
-  }
-  return true;
-}
-
-void restore_order(hlo::Module& module) {
-  std::vector<bool> seen(static_cast<std::size_t>(module.num_ids()));
-  for (hlo::Computation& c : module.computations())
-    if (!is_in_order(c, seen)) c.sort();
-  module.sort();
-}
 
 void record(std::vector<PassTime>& times, const Pass& pass, Changed changed, double seconds) {
   auto row = std::ranges::find(times, &pass, &PassTime::pass);
