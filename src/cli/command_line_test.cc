@@ -1,0 +1,346 @@
+// The program as a shell sees it: words in, output, messages and exit status out.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "cli/arguments.h"
+#include "cli/random_values.h"
+#include "cli/source.h"
+
+namespace hloom::cli {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr const char* kProgram = R"(HloModule two
+
+ENTRY e {
+  a = f32[4] parameter(0)
+  b = f32[4] parameter(1)
+  sum = f32[4] add(a, b)
+  product = f32[4] multiply(a, b)
+  ROOT r = (f32[4], f32[4]) tuple(sum, product)
+}
+)";
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// A folder of its own for each test, in which the program is run.
+class CommandLine : public testing::Test {
+ protected:
+  struct Outcome {
+    int status = 0;
+    std::string out, err;
+  };
+
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/hloom-cli-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    write("two.hlo", kProgram);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) { std::ofstream(folder_ + "/" + name) << text; }
+  std::string read(const std::string& name) { return contents(folder_ + "/" + name); }
+  bool exists(const std::string& name) { return std::filesystem::exists(folder_ + "/" + name); }
+
+  /// `words` are for the shell, hloom's in place of "hloom".
+  Outcome shell(const std::string& words) {
+    const std::string command = "cd '" + folder_ + "' && hloom() { " HLOOM_PROGRAM " \"$@\"; } && { " + words +
+                                "; } >stdout.txt 2>stderr.txt </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
+  }
+  Outcome hloom(const std::string& words) { return shell("hloom " + words); }
+
+  std::string folder_;
+};
+
+TEST_F(CommandLine, HelpIsGoodAndHasExamples) {
+  EXPECT_THAT(hloom("--help").out, HasSubstr("bench"));
+  for (const std::string command : {"run", "bench", "check", "opt", "show"}) {
+    const Outcome help = hloom(command + " --help");
+    EXPECT_EQ(help.status, 0) << command;
+    EXPECT_THAT(help.out, HasSubstr("Examples:\n  hloom " + command));
+    EXPECT_THAT(help.err, IsEmpty());
+  }
+}
+
+TEST_F(CommandLine, VersionNamesItsParts) {
+  const Outcome version = hloom("--version");
+  EXPECT_EQ(version.status, 0);
+  EXPECT_THAT(version.out, StartsWith("hloom "));
+  EXPECT_THAT(version.out, HasSubstr("LLVM 22"));
+}
+
+TEST_F(CommandLine, WrongWordsHaveStatus2) {
+  for (const char* words :
+       {"", "rnu two.hlo", "run", "run two.hlo --no-such-option", "run two.hlo extra", "run two.hlo --threads 0",
+        "run two.hlo --threads many", "run two.hlo --rtol -1", "run two.hlo --random=x", "show two.hlo",
+        "show two.hlo --stage=nothing", "opt two.hlo", "opt --passes=remove-dead", "opt two.hlo --passes=no-such-pass",
+        "bench two.hlo --scale huge", "run two.hlo --interpret --profile", "compile two.hlo"}) {
+    const Outcome outcome = hloom(words);
+    EXPECT_EQ(outcome.status, 2) << words;
+    EXPECT_THAT(outcome.out, IsEmpty()) << words;
+    EXPECT_THAT(outcome.err, Not(IsEmpty())) << words;
+  }
+}
+
+TEST_F(CommandLine, WrongFilesHaveStatus1AndAreNamed) {
+  std::filesystem::create_directory(folder_ + "/empty");
+  for (const char* name : {"none.hlo", "empty"}) {
+    const Outcome outcome = hloom(std::string("run ") + name);
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err, StartsWith(std::string("hloom: ") + name + ": "));
+  }
+  EXPECT_EQ(hloom("run two.hlo --inputs none.npz").status, 1);
+  EXPECT_EQ(hloom("run two.hlo --inputs two.hlo").status, 1);
+  EXPECT_EQ(hloom("run two.hlo --random --output no/such/folder.npz").status, 1);
+  EXPECT_EQ(hloom("run two.hlo --random --dump=two.hlo/stages").status, 1);
+}
+
+TEST_F(CommandLine, WrongProgramsAreToldWithTheirPlace) {
+  write("wrong.hlo", "HloModule m\nENTRY e {\n  a = f32[4] parameter(0)\n  ROOT b = f32[5] negate(a)\n}\n");
+  for (const std::string command :
+       {"run", "run --interpret", "bench", "check", "opt --passes=standard", "show --stage=asm"}) {
+    const Outcome outcome = hloom(command + " wrong.hlo");
+    EXPECT_EQ(outcome.status, 1) << command;
+    EXPECT_THAT(outcome.err, StartsWith("hloom: wrong.hlo:4:")) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("^")) << command;
+  }
+}
+
+TEST_F(CommandLine, ForeignFormsAreToldByName) {
+  write("bytecode", "ML\xEFR and so on");
+  EXPECT_THAT(hloom("run bytecode").err, HasSubstr("MLIR"));
+  write("empty.hlo", "");
+  EXPECT_EQ(hloom("run empty.hlo").status, 1);
+}
+
+TEST_F(CommandLine, CompiledAndInterpretedGiveTheSameText) {
+  const Outcome compiled = hloom("run two.hlo --random=3"), interpreted = hloom("run two.hlo --random=3 --interpret");
+  EXPECT_EQ(compiled.status, 0) << compiled.err;
+  EXPECT_THAT(compiled.out, StartsWith("out0 = f32[4] {"));
+  EXPECT_THAT(compiled.out, HasSubstr("\nout1 = f32[4] {"));
+  EXPECT_EQ(compiled.out, interpreted.out);
+  EXPECT_THAT(compiled.err, IsEmpty());
+  EXPECT_NE(compiled.out, hloom("run two.hlo --random=4").out);
+  EXPECT_EQ(compiled.out, hloom("run --threads 1 two.hlo --random=3").out);
+}
+
+TEST_F(CommandLine, SaysThatItMadeUpInputs) {
+  const Outcome outcome = hloom("run two.hlo");
+  EXPECT_EQ(outcome.out, hloom("run two.hlo --random").out);
+  EXPECT_THAT(outcome.err, HasSubstr("made up 2 of 2 arguments, as --random=0 does"));
+}
+
+TEST_F(CommandLine, ReadsStandardInput) {
+  const Outcome outcome = shell("hloom run - --random <two.hlo");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, hloom("run two.hlo --random").out);
+  EXPECT_THAT(shell("echo nonsense | hloom run -").err, StartsWith("hloom: <stdin>:1:"));
+}
+
+TEST_F(CommandLine, FilesGoRound) {
+  ASSERT_EQ(hloom("run two.hlo --random --output out.npz").status, 0);
+  EXPECT_EQ(hloom("run two.hlo --random --expect out.npz").status, 0);
+  EXPECT_EQ(hloom("run two.hlo --random --interpret --expect out.npz").status, 0);
+  const Outcome other = hloom("run two.hlo --random=1 --expect out.npz");
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.err, ContainsRegex("two.hlo: result 0.* differ.* instead of "));
+  EXPECT_EQ(hloom("run two.hlo --random=1 --expect out.npz --atol 9").status, 0);
+
+  write("sum.hlo", "HloModule sum\nENTRY e {\n  a = f32[4] parameter(0)\n  ROOT b = f32[4] add(a, a)\n}\n");
+  ASSERT_EQ(hloom("run sum.hlo --random --output a.npy").status, 0);
+  EXPECT_EQ(hloom("run sum.hlo --inputs a.npy --output b.npy").status, 0);
+  EXPECT_EQ(hloom("run two.hlo --random --output two.npy").status, 1);  // two results
+  const Outcome partly = hloom("run two.hlo --inputs a.npy");
+  EXPECT_THAT(partly.err, HasSubstr("made up 1 of 2 arguments"));
+  const Outcome unknown = hloom("run sum.hlo --inputs out.npz");
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("out.npz: has an array out0"));
+}
+
+TEST_F(CommandLine, RunsAFolder) {
+  const std::string folder = HLOOM_SOURCE_DIR "/tests/programs/r35-kmeans";
+  const Outcome outcome = hloom("run '" + folder + "'");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("as expected"));
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_EQ(hloom("run '" + folder + "' --rtol 0 --atol 1e-30").status, 1);
+}
+
+constexpr const char* kRing = R"(HloModule ring, num_partitions=2
+
+ENTRY e {
+  a = f32[2] parameter(0)
+  ROOT b = f32[2] collective-permute(a), channel_id=1, source_target_pairs={{0,1},{1,0}}
+}
+)";
+
+TEST_F(CommandLine, InterpretsSeveralDevices) {
+  write("ring.hlo", kRing);
+  write("identity.hlo", "HloModule identity\nENTRY e {\n  ROOT a = f32[2] parameter(0)\n}\n");
+  write("rename.hlo", "HloModule rename\nENTRY e {\n  a = f32[2] parameter(0)\n  ROOT b = (f32[2]) tuple(a)\n}\n");
+  ASSERT_EQ(hloom("run identity.hlo --random=1 --output in.dev0.npy").status, 0);
+  ASSERT_EQ(hloom("run identity.hlo --random=2 --output in.dev1.npy").status, 0);
+  const Outcome outcome = hloom("run ring.hlo --interpret --inputs in.npy --output got.npy");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(read("got.dev0.npy"), read("in.dev1.npy"));
+  EXPECT_EQ(read("got.dev1.npy"), read("in.dev0.npy"));
+  const Outcome wrong = hloom("run ring.hlo --interpret --inputs in.npy --expect in.npy");
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("device 0: result 0"));
+  EXPECT_THAT(wrong.err, HasSubstr("device 1: result 0"));
+  const Outcome compiled = hloom("run ring.hlo --inputs in.npy");
+  EXPECT_EQ(compiled.status, 1);
+  EXPECT_THAT(compiled.err, HasSubstr("collective-permute"));
+}
+
+TEST_F(CommandLine, TakesOneOfSeveralModules) {
+  write("three.hlo", std::string(kProgram) + "// -----\nHloModule second\nENTRY e { ROOT c = s32[] constant(2) }\n" +
+                         "// -----\nHloModule third\nENTRY e { ROOT c = s32[] constant(3) }\n");
+  EXPECT_THAT(hloom("run three.hlo --module=second").out, StartsWith("out0 = s32[] 2"));
+  EXPECT_THAT(hloom("run three.hlo --module=2").out, StartsWith("out0 = s32[] 3"));
+  EXPECT_THAT(hloom("run three.hlo").err, HasSubstr("--module"));
+  EXPECT_EQ(hloom("run three.hlo --module=fourth").status, 1);
+}
+
+TEST_F(CommandLine, FillsElidedConstantsWhenAsked) {
+  write("elided.hlo", "HloModule m\nENTRY e { ROOT c = f32[3] constant({...}) }\n");
+  EXPECT_THAT(hloom("run elided.hlo").err, HasSubstr("elided.hlo:2:"));
+  EXPECT_EQ(hloom("run elided.hlo --fill-elided").status, 0);
+}
+
+TEST_F(CommandLine, DumpsEachStage) {
+  const Outcome outcome = hloom("run two.hlo --random --dump=stages --time --profile");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("pass "));
+  EXPECT_THAT(outcome.err, HasSubstr("kernel "));
+  EXPECT_TRUE(exists("stages/00-parsed.hlo"));
+  int kernels = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder_ + "/stages")) {
+    const std::string path = file.path().string();
+    if (path.ends_with(".hlo")) EXPECT_EQ(hloom("opt --passes=remove-dead '" + path + "'").status, 0) << path;
+    if (!path.ends_with(".kernel")) continue;
+    ++kernels;
+    EXPECT_EQ(hloom("check '" + path + "'").status, 0) << path;
+    EXPECT_EQ(hloom("show --stage=kernels '" + path + "'").out, contents(path));
+    EXPECT_THAT(hloom("show --stage=llvm '" + path + "'").out, HasSubstr("define"));
+    EXPECT_THAT(hloom("show --stage=asm '" + path + "'").out, HasSubstr("ret"));
+    EXPECT_EQ(hloom("show --stage=hlo '" + path + "'").status, 1);
+    EXPECT_EQ(hloom("run '" + path + "'").status, 1);
+  }
+  EXPECT_GE(kernels, 1);
+}
+
+TEST_F(CommandLine, ShowsEachStage) {
+  for (const std::string stage : {"hlo", "fusions", "buffers", "memory", "kernels", "program", "llvm", "asm"}) {
+    const Outcome outcome = hloom("show two.hlo --stage=" + stage);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, Not(IsEmpty())) << stage;
+    EXPECT_THAT(outcome.err, IsEmpty()) << stage;
+  }
+}
+
+TEST_F(CommandLine, OptimizedTextRunsAlike) {
+  const Outcome outcome = shell("hloom opt two.hlo --passes=remove-dead,standard | hloom run - --random");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, hloom("run two.hlo --random").out);
+  EXPECT_THAT(hloom("opt --list").out, HasSubstr("\nremove-dead: "));
+}
+
+TEST_F(CommandLine, ChecksAgainstTheInterpreter) {
+  const Outcome outcome = hloom("check two.hlo --random");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("2 instructions, 2 checks: all agree"));
+}
+
+TEST_F(CommandLine, BenchPrintsFigures) {
+  const Outcome text = hloom("bench two.hlo --seconds 0 --threads 1");
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("bandwidth"));
+  const Outcome json = hloom("bench two.hlo --seconds 0 --random --json");
+  EXPECT_EQ(json.status, 0) << json.err;
+  for (const char* name : {"compile_s", "run_s_min", "run_s_median", "call_runs", "temp_bytes", "scratch_bytes",
+                           "peak_rss_bytes", "page_faults"})
+    EXPECT_THAT(json.out, HasSubstr(std::string("\"") + name + "\":"));
+}
+
+TEST_F(CommandLine, AClosedPipeEndsItQuietly) {
+  const Outcome outcome = shell("set -o pipefail; { hloom show two.hlo --stage=asm; echo $? >&2; } | true");
+  EXPECT_THAT(outcome.err, testing::AnyOf("0\n", "1\n"));  // 0 where all was written before the reader went
+}
+
+TEST_F(CommandLine, AFullDiskIsTold) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  const Outcome outcome = shell("hloom show two.hlo --stage=hlo >/dev/full");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, StartsWith("hloom: standard output: No space left"));
+  EXPECT_EQ(shell("hloom run two.hlo --random >&-").status, 1);
+}
+
+TEST_F(CommandLine, ArraysLargerThanMemoryAreRefused) {
+  write("huge.hlo", "HloModule m\nENTRY e {\n  a = f32[1099511627776] parameter(0)\n"
+                    "  ROOT b = f32[1099511627776] negate(a)\n}\n");
+  for (const std::string command : {"run", "run --interpret", "bench", "check"}) {
+    const Outcome outcome = hloom(command + " huge.hlo");
+    EXPECT_EQ(outcome.status, 1) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("memory")) << command;
+  }
+}
+
+TEST(Source, KernelsAreToldByTheirFirstWord) {
+  EXPECT_TRUE(is_kernel_text("// RUN: x\n\n  kernel f() {\n}\n"));
+  EXPECT_FALSE(is_kernel_text("kernels = f32[] parameter(0)"));
+  EXPECT_FALSE(is_kernel_text("HloModule kernel"));
+  for (const char* text : {"", "//", "// kernel", "kernel"}) EXPECT_FALSE(is_kernel_text(text)) << text;
+}
+
+TEST(Arguments, DevicesHaveFilesOfTheirOwn) {
+  EXPECT_EQ(device_path("a.b/in.npz", 3), "a.b/in.dev3.npz");
+  EXPECT_EQ(device_path("in", 0), "in.dev0");
+}
+
+TEST(RandomValues, AreSmallAndDependOnSeedAndNumber) {
+  for (int t = 1; t <= static_cast<int>(DType::F8E8M0FNU); ++t) {
+    const auto type = static_cast<DType>(t);
+    if (!is_array_type(type)) continue;
+    const Shape shape = Shape::array(type, {1000});
+    const hlo::Literal a = random_literal(shape, 1, 2);
+    EXPECT_EQ(a, random_literal(shape, 1, 2)) << type;
+    if (type != DType::S1) {  // whose only value that is not negative is 0
+      EXPECT_FALSE(a == random_literal(shape, 1, 3)) << type;
+      EXPECT_FALSE(a == random_literal(shape, 2, 2)) << type;
+    }
+    for (std::int64_t i = 0; i < 1000; ++i) {
+      const double x = element_as_double(a, i);
+      if (type == DType::F8E8M0FNU)
+        EXPECT_TRUE(x > 0 && x <= 1) << x;
+      else if (is_floating(type) || is_complex(type))
+        EXPECT_TRUE(x >= -1 && x < 1) << type << " " << x;
+      else
+        EXPECT_TRUE(x >= 0 && x < 8) << type << " " << x;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hloom::cli

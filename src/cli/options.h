@@ -1,0 +1,45 @@
+// What the words of the command line say.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hloom::cli {
+
+/// Exit statuses.
+inline constexpr int kGood = 0, kBad = 1, kWrongWords = 2;
+
+enum class Command { Run, Bench, Check, Opt, Show };
+
+struct Options {
+  Command command = Command::Run;
+  std::string program;              ///< a path, or "-"
+  std::string module;               ///< of several in a file; empty: the only one
+  bool fill_elided = false;
+  std::optional<bool> bench_scale;  ///< of a corpus folder: bench.hlo instead of program.hlo; empty: the command's own
+
+  std::string inputs, output, expect;  ///< paths; empty: none
+  std::uint64_t random_seed = 0;
+  bool random = false;                 ///< asked for, so that not having inputs is no news
+  std::optional<double> rtol, atol;
+  bool interpret = false, profile = false, time = false, json = false, list = false;
+  int threads = 0;                     ///< 0: as many as the process may use
+  std::int64_t replicas = 0, partitions = 0;  ///< 0: as the program says
+  double seconds = 2;
+  std::string dump;                    ///< a folder
+  std::vector<std::string> passes;
+  std::string stage, format;
+};
+
+/// Options, or the status to exit with because all has been said.
+struct Parsed {
+  Options options;
+  std::optional<int> exit;
+};
+
+/// Reads the words; prints help, version, or what is wrong with them. Does not throw.
+Parsed parse_arguments(int argc, const char* const* argv);
+
+}  // namespace hloom::cli

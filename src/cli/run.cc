@@ -1,0 +1,127 @@
+#include <chrono>
+#include <filesystem>
+#include <sstream>
+
+#include "base/fail.h"
+#include "base/try.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/results.h"
+#include "cli/tables.h"
+#include "compiler/compile.h"
+#include "compiler/execute_literals.h"
+#include "compiler/show.h"
+#include "interp/interpret.h"
+
+namespace hloom::cli {
+namespace {
+
+using Arguments = std::vector<std::vector<hlo::Literal>>;
+
+Expected<Results> run_interpreted(const Source& source, const hlo::Module& module, const Devices& devices,
+                                  const Arguments& arguments) {
+  const Progress progress("interpreting " + source.path);
+  std::vector<std::vector<hlo::Literal>> values;
+  for (const auto& leaves : arguments) values.push_back(by_parameter(module, leaves));
+  interp::Options options;
+  options.replicas = devices.replicas;
+  options.partitions = devices.partitions;
+  const std::vector<hlo::Literal> of_device = TRY(interp::interpret_devices(module, values, options));
+  Results results;
+  for (const hlo::Literal& value : of_device) {
+    results.emplace_back();
+    for (const hlo::Literal* leaf : hlo::leaves(value)) results.back().push_back(*leaf);
+  }
+  return results;
+}
+
+/// Files of a folder; the first one that cannot be written is told.
+class Dump {
+ public:
+  explicit Dump(std::string folder) : folder_(std::move(folder)) {
+    std::error_code problem;
+    if (!folder_.empty()) std::filesystem::create_directories(folder_, problem);
+  }
+  void write(const std::string& name, const std::string& text) {
+    ++count_;
+    if (!result_) return;
+    result_ = write_file(folder_ + "/" + name, text);
+  }
+  int count() const { return count_; }
+  const Expected<>& result() const { return result_; }
+
+ private:
+  std::string folder_;
+  int count_ = 0;
+  Expected<> result_;
+};
+
+Expected<compiler::Compiled> compile_and_dump(const Options& options, const Source& source,
+                                              std::unique_ptr<hlo::Module> module) {
+  const Progress progress("compiling " + source.path);
+  Dump dump(options.dump);
+  std::vector<passes::PassTime> pass_times;
+  compiler::Options compile;
+  compile.threads = options.threads;
+  if (options.time) compile.pass_times = &pass_times;
+  const auto write = [&](const std::string& name, const std::string& text) { dump.write(name, text); };
+  if (!options.dump.empty()) compile.dump = write;
+  compiler::Compiled compiled = TRY(compiler::compile(std::move(module), compile));
+  if (!options.dump.empty()) TRY(compiler::dump_compiled(compiled, dump.count(), write));
+  TRY(dump.result());
+  if (options.time) say(time_table(compiled.stage_seconds, pass_times));
+  return compiled;
+}
+
+Expected<Results> run_compiled(const Options& options, const Source& source, std::unique_ptr<hlo::Module> module,
+                               const Arguments& arguments) {
+  compiler::Compiled compiled = TRY(compile_and_dump(options, source, std::move(module)));
+  const std::vector<Shape> parameters = compiler::parameter_leaves(*compiled.module),
+                           shapes = compiler::result_leaves(*compiled.module);
+  const auto executor = TRY(runtime::Executor::create(std::move(compiled.program)));
+  std::optional<runtime::ThreadPool> own;
+  if (options.threads > 0) own.emplace(options.threads);
+  runtime::ThreadPool& pool = own ? *own : runtime::process_pool();
+
+  const Progress progress("running " + source.path);
+  Profile profile;
+  const std::function<void(const runtime::StepEvent&)> observer = [&](const runtime::StepEvent& e) { profile.add(e); };
+  runtime::RunOptions run_options;
+  if (options.profile) run_options.observer = &observer;
+  Results results;
+  for (const auto& leaves : arguments) {
+    profile.start();
+    results.push_back(
+        TRY(compiler::execute_literals(*executor, parameters, shapes, leaves, pool, run_options)));
+  }
+  if (options.profile) say(profile.table());
+  return results;
+}
+
+// Those that say how to compile say nothing to the interpreter.
+std::string_view useless_with_interpret(const Options& options) {
+  if (options.profile) return "--profile";
+  if (options.time) return "--time";
+  if (!options.dump.empty()) return "--dump";
+  return "";
+}
+
+}  // namespace
+
+Expected<int> run(const Options& options) {
+  if (const std::string_view word = useless_with_interpret(options); options.interpret && !word.empty()) {
+    say("hloom: " + std::string(word) + " tells about compiled code; leave out --interpret");
+    return kWrongWords;
+  }
+  const Source source = TRY(read_source(options));
+  auto module = TRY(read_module(source, options));
+  const Devices devices = TRY(devices_of(options, source, *module));
+  const Arguments arguments = TRY(read_arguments(options, source, *module, devices));
+  const Results results = options.interpret ? TRY(run_interpreted(source, *module, devices, arguments))
+                                            : TRY(run_compiled(options, source, std::move(module), arguments));
+  return deliver(options, source, results);
+}
+
+}  // namespace hloom::cli

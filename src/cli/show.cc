@@ -1,0 +1,32 @@
+#include "compiler/show.h"
+
+#include "base/try.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/source.h"
+#include "kernels/print.h"
+
+namespace hloom::cli {
+namespace {
+
+Expected<std::string> text_of(const Options& options, const Source& source) {
+  const Progress progress("compiling " + source.path);
+  if (!source.is_kernel) {
+    auto module = TRY(read_module(source, options));
+    return compiler::show(std::move(module), options.stage);
+  }
+  const std::vector<kernels::Kernel> kernels = TRY(parse_kernels(source));
+  return compiler::show_kernels(kernels, options.stage);
+}
+
+}  // namespace
+
+Expected<int> show(const Options& options) {
+  const Source source = TRY(read_source(options));
+  const std::string text = TRY(text_of(options, source));
+  TRY(write_output(text));
+  return kGood;
+}
+
+}  // namespace hloom::cli

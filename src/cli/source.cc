@@ -1,0 +1,90 @@
+#include "cli/source.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "arrays/files.h"
+#include "base/fail.h"
+#include "base/try.h"
+#include "compiler/read_program.h"
+#include "kernels/print.h"
+
+namespace hloom::cli {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r\n";
+
+Expected<std::string> read_standard_input() {
+  std::string text;
+  char part[1 << 16];
+  for (;;) {
+    const ssize_t got = read(STDIN_FILENO, part, sizeof(part));
+    if (got == 0) return text;
+    if (got > 0)
+      text.append(part, static_cast<std::size_t>(got));
+    else if (errno != EINTR)
+      return fail(Code::Unavailable, "standard input: ", std::strerror(errno));
+  }
+}
+
+Expected<std::string> read_text(const std::string& path) {
+  const std::vector<std::byte> bytes = TRY(arrays::read_file(path));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Expected<> read_folder(const std::string& path, bool bench_scale, Source& source) {
+  if (!arrays::is_corpus_folder(path))
+    return fail(Code::InvalidArgument, path, ": is a folder without program.hlo and meta.json");
+  source.folder = TRY(arrays::read_corpus_folder(path));
+  source.bench_scale = bench_scale;
+  source.path = bench_scale ? path + "/bench.hlo" : source.folder->program_path;
+  return {};
+}
+
+}  // namespace
+
+bool is_kernel_text(std::string_view text) {
+  for (;;) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
+    if (!text.starts_with("//")) break;
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+  }
+  return text.starts_with("kernel") && text.size() > 6 && kBlank.find(text[6]) != std::string_view::npos;
+}
+
+Expected<Source> read_source(const Options& options, bool bench_scale_by_default) {
+  Source source;
+  source.path = options.program;
+  std::error_code none;
+  if (options.program == "-") {
+    source.path = "<stdin>";
+    source.text = TRY(read_standard_input());
+  } else {
+    if (std::filesystem::is_directory(options.program, none)) {
+      const bool by_default =
+          bench_scale_by_default && std::filesystem::exists(options.program + "/bench.hlo", none);
+      TRY(read_folder(options.program, options.bench_scale.value_or(by_default), source));
+    }
+    source.text = TRY(read_text(source.path));
+  }
+  source.is_kernel = is_kernel_text(source.text);
+  return source;
+}
+
+Expected<std::unique_ptr<hlo::Module>> read_module(const Source& source, const Options& options) {
+  if (source.is_kernel)
+    return fail(Code::InvalidArgument, source.path, ": is a kernel; `hloom check` and `hloom show` take those");
+  return compiler::read_program(
+      source.text, {.file_name = source.path, .module = options.module, .fill_elided = options.fill_elided});
+}
+
+Expected<std::vector<kernels::Kernel>> parse_kernels(const Source& source) {
+  auto kernels = kernels::parse_kernels(source.text);
+  if (!kernels) return fail(kernels.error().code(), source.path, ": ", kernels.error().message());
+  return kernels;
+}
+
+}  // namespace hloom::cli

@@ -1,0 +1,43 @@
+// What each stage of the compiler made, as text.
+//
+//   std::string text = TRY(compiler::show(std::move(module), "fusions"));
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "compiler/compile.h"
+#include "hlo/module.h"
+#include "hloom/error.h"
+#include "kernels/kernel.h"
+
+namespace hloom::compiler {
+
+struct Stage {
+  std::string_view name;
+  std::string_view help;
+  bool of_kernels;  ///< can be shown of kernels alone
+};
+
+/// What can be shown, in the order in which it is made.
+std::span<const Stage> stages();
+
+/// The text of a stage. Needs: a verified module; a name of stages().
+/// Errors: those of compile().
+Expected<std::string> show(std::unique_ptr<hlo::Module>, std::string_view stage, const Options& options = {});
+
+/// The same of kernels. Errors: InvalidArgument if the stage comes before kernels, or a kernel does not verify; those
+/// of the code generator.
+Expected<std::string> show_kernels(std::span<const kernels::Kernel>, std::string_view stage);
+
+/// Gives `dump` what compile() left: buffers, memory, the steps, and each kernel with its LLVM IR and assembly, under
+/// names that sort behind `first_number` - 1.
+/// Errors: those of the code generator. Cost: that of generating code twice more.
+Expected<> dump_compiled(const Compiled&, int first_number,
+                         const std::function<void(const std::string& name, const std::string& text)>& dump);
+
+}  // namespace hloom::compiler
