@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "arrays/conformance.h"
 #include "text/parse.h"
 
@@ -86,6 +88,24 @@ TEST(Limits, RefuseArraysThatAreTooLarge) {
   const char* text =
       "HloModule m\nENTRY e { x = s32[] parameter(0) ROOT b = s32[1000000,1000000] broadcast(x), dimensions={} }";
   EXPECT_THAT(error_of(text, {scalar(0)}), HasSubstr("ResourceExhausted: b: s32[1000000,1000000] is larger than"));
+}
+
+// A chain of calls as deep as it may be, and one that is deeper: the stack holds.
+TEST(Limits, RefuseCallsThatNestTooDeeply) {
+  const auto chain = [](int depth) {
+    std::ostringstream text;
+    text << "HloModule m\nf0 { p = s32[] parameter(0) ROOT q = s32[] negate(p) }\n";
+    for (int i = 1; i < depth; ++i)
+      text << "f" << i << " { p = s32[] parameter(0) ROOT c = s32[] call(p), to_apply=f" << i - 1 << " }\n";
+    text << "ENTRY e { x = s32[] parameter(0) ROOT c = s32[] call(x), to_apply=f" << depth - 1 << " }";
+    auto module = text::parse_module(std::move(text).str(), {.max_depth = 2000});
+    EXPECT_TRUE(module) << module.error().message();
+    const std::vector<Literal> arguments{scalar(1)};
+    const auto result = interpret(**module, arguments);
+    return result ? "no error" : result.error().message();
+  };
+  EXPECT_EQ(chain(499), "no error");
+  EXPECT_THAT(chain(500), HasSubstr("f0: calls nest deeper than 500"));
 }
 
 TEST(Errors, NameTheInstruction) {
