@@ -266,15 +266,18 @@ class NestPlanner {
   // Where lanes lie far apart in some array, as under a transpose, the loop by lanes is cut in two and its outer part goes
   // outermost: then the loop between walks along the cache lines that the lanes are in.
   static void tile_lanes(Shaped& s, std::size_t& group, const Findings& findings, const std::vector<Value>& variables) {
-    const std::int64_t lanes = s.lanes[group];
+    std::int64_t lanes = s.lanes[group];
     if (lanes == 0 || s.groups[group].size() != 1 || s.groups.size() < 2) return;
     const std::size_t a = s.groups[group][0];
     const Axis axis = s.box[a];
-    const bool far = std::ranges::any_of(findings.accesses, [&](const Findings::Access& x) {
-      return std::ranges::any_of(x.terms, [&](const Index::Term& t) {
-        return t.value == variables[a] && (t.coefficient > 8 || t.coefficient < -8);
-      });
-    });
+    bool far = false;
+    for (const Findings::Access& x : findings.accesses)
+      for (const Index::Term& t : x.terms) {
+        if (t.value != variables[a] || (t.coefficient <= 8 && t.coefficient >= -8)) continue;
+        far = true;
+        // Lines a multiple of a page apart share the few places of one set of the cache.
+        if (t.coefficient * x.element_bytes % 1024 == 0) lanes = std::min<std::int64_t>(lanes, 8);
+      }
     if (!far || axis.from % lanes != 0 || axis.to % lanes != 0 || axis.extent() <= lanes) return;
     s.box.push_back({axis.dim, axis.stride, 0, lanes});
     s.box[a] = {axis.dim, axis.stride * lanes, axis.from / lanes, axis.to / lanes};
