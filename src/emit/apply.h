@@ -3,7 +3,8 @@
 //   Lanes y = emit_unary(b, Opcode::Tanh, DType::BF16, x);
 //
 // All of it is straight-line code at b's insertion point, but for sine, cosine, tan, remainder of floats and what is
-// made of them for complex numbers: see ir_builder.h. Those end the current block, and what follows goes to b.GetInsertBlock(). b's fast-math flags do not count.
+// made of them for complex numbers: see ir_builder.h. Those end the current block, and what follows goes to
+// b.GetInsertBlock(). b's fast-math flags do not count.
 #pragma once
 
 #include "hlo/attributes.h"

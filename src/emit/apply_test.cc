@@ -2,85 +2,20 @@
 #include "emit/apply.h"
 
 #include <gtest/gtest.h>
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Module.h>
-#include <llvm/IR/Verifier.h>
-#include <llvm/Support/raw_ostream.h>
-#include <llvm/Target/TargetMachine.h>
 
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <random>
 #include <span>
 
-#include "functions/evaluate.h"
+#include "emit/compiled_op_test.h"
 #include "hlo/narrow_float.h"
-#include "jit/code.h"
-#include "jit/compile_object.h"
 
 namespace hloom::emit {
 namespace {
 
-using functions::Scalar;
-using hlo::Opcode;
-using llvm::Value;
-
 constexpr unsigned kLanes[] = {1, 8, 16, 64};
 constexpr unsigned kFewLanes[] = {1, 16};  // where there are very many ops
-
-/// An elementwise op as both builders see it. `operand` is the type of all operands.
-struct Op {
-  std::string name;
-  DType operand, result;
-  int arity;
-  std::function<Lanes(llvm::IRBuilderBase&, const Lanes*)> emit;
-  std::function<Scalar(const Scalar*)> evaluate;
-};
-
-DType result_of(Opcode opcode, DType type) {
-  if (opcode == Opcode::IsFinite) return DType::Pred;
-  const bool gives_real = opcode == Opcode::Abs || opcode == Opcode::Real || opcode == Opcode::Imag;
-  return gives_real ? real_type(type) : type;
-}
-
-Op op_of(Opcode opcode, DType type) {
-  Op op{std::string(hlo::name(opcode)) + " of " + std::string(name(type)), type, result_of(opcode, type),
-        hlo::arity(opcode), {}, {}};
-  if (op.arity == 1) {
-    op.emit = [=](llvm::IRBuilderBase& b, const Lanes* x) { return emit_unary(b, opcode, type, x[0]); };
-    op.evaluate = [=](const Scalar* x) { return functions::evaluate_unary(opcode, type, x[0]); };
-  } else if (opcode == Opcode::Clamp) {
-    op.emit = [=](llvm::IRBuilderBase& b, const Lanes* x) { return emit_clamp(b, type, x[0], x[1], x[2]); };
-    op.evaluate = [=](const Scalar* x) { return functions::evaluate_clamp(type, x[0], x[1], x[2]); };
-  } else {
-    op.emit = [=](llvm::IRBuilderBase& b, const Lanes* x) { return emit_binary(b, opcode, type, x[0], x[1]); };
-    op.evaluate = [=](const Scalar* x) { return functions::evaluate_binary(opcode, type, x[0], x[1]); };
-  }
-  return op;
-}
-
-Op convert_of(DType from, DType to) {
-  return {"convert of " + std::string(name(from)) + " to " + std::string(name(to)),
-          from,
-          to,
-          1,
-          [=](llvm::IRBuilderBase& b, const Lanes* x) { return emit_convert(b, from, to, x[0]); },
-          [=](const Scalar* x) { return functions::evaluate_convert(from, to, x[0]); }};
-}
-
-Op compare_of(hlo::Direction direction, hlo::Comparison comparison, DType type) {
-  return {"compare of " + std::string(name(type)),
-          type,
-          DType::Pred,
-          2,
-          [=](llvm::IRBuilderBase& b, const Lanes* x) {
-            return emit_compare(b, direction, comparison, type, x[0], x[1]);
-          },
-          [=](const Scalar* x) { return functions::evaluate_compare(direction, comparison, type, x[0], x[1]); }};
-}
 
 // --- Arrays of elements: parts one after the other, each in byte_width(part) bytes.
 
@@ -95,112 +30,50 @@ Scalar load(const std::vector<std::byte>& a, DType type, std::int64_t i) {
   return x;
 }
 
-// --- Code: void f(void* const* arrays, i64 n) for n a multiple of the lanes; arrays: operands, then the result.
-
-class Compiled {
- public:
-  Compiled(const Op& op, unsigned lanes) {
-    static const std::unique_ptr<llvm::TargetMachine> machine = *jit::make_target_machine();
-    llvm::LLVMContext context;
-    llvm::Module module("test", context);
-    build(module, op, lanes);
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    EXPECT_FALSE(llvm::verifyModule(module, &stream)) << text;
-    code_ = *jit::Code::link({*jit::compile_object(module, *machine)}, {});
-    function_ = reinterpret_cast<Function>(*code_->lookup("f"));
-  }
-  void operator()(void* const* arrays, std::int64_t n) const { function_(arrays, n); }
-
- private:
-  using Function = void (*)(void* const*, std::int64_t);
-
-  static llvm::Type* element_type(llvm::IRBuilder<>& b, DType part) {
-    if (part == DType::F32) return b.getFloatTy();
-    if (part == DType::F64) return b.getDoubleTy();
-    return b.getIntNTy(static_cast<unsigned>(8 * byte_width(part)));
-  }
-  // Part `part` of elements [i, i + lanes): a gather by scalars, so that complex numbers may lie interleaved.
-  static Value* load_part(llvm::IRBuilder<>& b, Value* array, DType type, Value* i, unsigned lanes, unsigned part) {
-    llvm::Type* element = element_type(b, real_type(type));
-    const unsigned parts = is_complex(type) ? 2 : 1;
-    Value* first = b.CreateGEP(element, array, b.CreateMul(i, b.getInt64(parts)));
-    Value* x = nullptr;
-    if (lanes == 1 || parts == 1) {
-      llvm::Type* all = lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
-      x = b.CreateAlignedLoad(all, b.CreateGEP(element, first, b.getInt64(part)), llvm::Align(1));
-    } else {
-      Value* both = b.CreateAlignedLoad(llvm::FixedVectorType::get(element, 2 * lanes), first, llvm::Align(1));
-      llvm::SmallVector<int> picks;
-      for (unsigned l = 0; l < lanes; ++l) picks.push_back(static_cast<int>(2 * l + part));
-      x = b.CreateShuffleVector(both, picks);
-    }
-    return type == DType::Pred ? b.CreateIsNotNull(x) : x;
-  }
-  static void store(llvm::IRBuilder<>& b, Value* array, DType type, Value* i, unsigned lanes, const Lanes& y) {
-    llvm::Type* element = element_type(b, real_type(type));
-    const unsigned parts = is_complex(type) ? 2 : 1;
-    Value* first = b.CreateGEP(element, array, b.CreateMul(i, b.getInt64(parts)));
-    Value* x = y.real;
-    if (type == DType::Pred) x = b.CreateZExt(x, lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes));
-    if (parts == 2 && lanes == 1) {
-      b.CreateAlignedStore(y.imag, b.CreateGEP(element, first, b.getInt64(1)), llvm::Align(1));
-    } else if (parts == 2) {
-      llvm::SmallVector<int> pairs;
-      for (unsigned l = 0; l < lanes; ++l) pairs.append({static_cast<int>(l), static_cast<int>(lanes + l)});
-      x = b.CreateShuffleVector(y.real, y.imag, pairs);
-    }
-    b.CreateAlignedStore(x, first, llvm::Align(1));
-  }
-  // The end of the loop over i; gives its first instruction.
-  static llvm::Instruction* close_loop(llvm::IRBuilder<>& b, llvm::PHINode* i, Value* n, unsigned lanes,
-                                       llvm::BasicBlock* loop, llvm::BasicBlock* exit) {
-    Value* next = b.CreateAdd(i, b.getInt64(lanes));
-    i->addIncoming(next, b.GetInsertBlock());
-    b.CreateCondBr(b.CreateICmpULT(next, n), loop, exit);
-    return llvm::cast<llvm::Instruction>(next);
-  }
-  static void build(llvm::Module& module, const Op& op, unsigned lanes) {
-    llvm::IRBuilder<> b(module.getContext());
-    auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty()}, false);
-    auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "f", module);
-    auto* entry = llvm::BasicBlock::Create(module.getContext(), "entry", f);
-    auto* loop = llvm::BasicBlock::Create(module.getContext(), "loop", f);
-    auto* exit = llvm::BasicBlock::Create(module.getContext(), "exit", f);
-    b.SetInsertPoint(entry);
-    std::vector<Value*> arrays;
-    for (int k = 0; k <= op.arity; ++k)
-      arrays.push_back(b.CreateLoad(b.getPtrTy(), b.CreateConstGEP1_64(b.getPtrTy(), f->getArg(0), static_cast<unsigned>(k))));
-    b.CreateBr(loop);
-    b.SetInsertPoint(loop);
-    llvm::PHINode* i = b.CreatePHI(b.getInt64Ty(), 2);
-    i->addIncoming(b.getInt64(0), entry);
-    std::vector<Lanes> operands;
-    for (int k = 0; k < op.arity; ++k) {
-      Lanes x{load_part(b, arrays[static_cast<std::size_t>(k)], op.operand, i, lanes, 0), nullptr};
-      if (is_complex(op.operand)) x.imag = load_part(b, arrays[static_cast<std::size_t>(k)], op.operand, i, lanes, 1);
-      operands.push_back(x);
-    }
-    // With 8 lanes the code goes into a block that is already whole, else to the end of one under construction.
-    const bool finished = lanes == 8;
-    if (finished) b.SetInsertPoint(close_loop(b, i, f->getArg(1), lanes, loop, exit));
-    store(b, arrays.back(), op.result, i, lanes, op.emit(b, operands.data()));
-    if (!finished) close_loop(b, i, f->getArg(1), lanes, loop, exit);
-    b.SetInsertPoint(exit);
-    b.CreateRetVoid();
-  }
-
-  std::optional<jit::Code> code_;
-  Function function_ = nullptr;
-};
-
 // --- Inputs: every pair of edges, then random bits, then random numbers of a moderate size.
 
 std::vector<double> edges() {
-  std::vector<double> e = {0.0, 0x1p-149, 0x1p-1074, 0x1p-126, 0x1p-1022, 0x1p-24, 0x1p-14, 0.25, 0.41421356, 0.49999997,
-                           0.5, 0.7853981, 0.9, 1.0, 1.0000001, 1.5, 2.0, 2.5, 3.0, 3.1415927, 8.0, 88.72284, 104.0,
-                           127.0, 448.0, 709.78, 745.2, 57344.0, 65519.0, 65520.0, 131071.5, 2147483648.0, 4294967296.0,
-                           1e10, 9223372036854775808.0, 1e30, 3.4028235e38, 1e100, 1.7976931348623157e308, INFINITY, NAN};
+  std::vector<double> e = {0.0,
+                           0x1p-149,
+                           0x1p-1074,
+                           0x1p-126,
+                           0x1p-1022,
+                           0x1p-24,
+                           0x1p-14,
+                           0.25,
+                           0.41421356,
+                           0.49999997,
+                           0.5,
+                           0.7853981,
+                           0.9,
+                           1.0,
+                           1.0000001,
+                           1.5,
+                           2.0,
+                           2.5,
+                           3.0,
+                           3.1415927,
+                           8.0,
+                           88.72284,
+                           104.0,
+                           127.0,
+                           448.0,
+                           709.78,
+                           745.2,
+                           57344.0,
+                           65519.0,
+                           65520.0,
+                           131071.5,
+                           2147483648.0,
+                           4294967296.0,
+                           1e10,
+                           9223372036854775808.0,
+                           1e30,
+                           3.4028235e38,
+                           1e100,
+                           1.7976931348623157e308,
+                           INFINITY,
+                           NAN};
   for (std::size_t i = 0, n = e.size(); i < n; ++i) e.push_back(-e[i]);
   return e;
 }
@@ -301,24 +174,36 @@ void expect_same(const Op& op, std::int64_t count, std::span<const unsigned> lan
 constexpr std::int64_t kCount = 1 << 14;
 
 constexpr Opcode kComplexUnary[] = {
-    Opcode::Abs, Opcode::Acos, Opcode::Acosh, Opcode::Asin, Opcode::Asinh, Opcode::Atan, Opcode::Atanh, Opcode::Cbrt,
-    Opcode::Cosh, Opcode::Cosine, Opcode::Exponential, Opcode::ExponentialMinusOne, Opcode::Imag, Opcode::Log,
-    Opcode::LogPlusOne, Opcode::Logistic, Opcode::Negate, Opcode::Real, Opcode::Rsqrt, Opcode::Sign, Opcode::Sine,
-    Opcode::Sinh, Opcode::Sqrt, Opcode::Tan, Opcode::Tanh};
-constexpr Opcode kRealUnary[] = {Opcode::Ceil, Opcode::Erf, Opcode::Floor, Opcode::IsFinite, Opcode::RoundNearestAfz,
-                                 Opcode::RoundNearestEven};
+    Opcode::Abs,   Opcode::Acos, Opcode::Acosh,      Opcode::Asin,     Opcode::Asinh,       Opcode::Atan,
+    Opcode::Atanh, Opcode::Cbrt, Opcode::Cosh,       Opcode::Cosine,   Opcode::Exponential, Opcode::ExponentialMinusOne,
+    Opcode::Imag,  Opcode::Log,  Opcode::LogPlusOne, Opcode::Logistic, Opcode::Negate,      Opcode::Real,
+    Opcode::Rsqrt, Opcode::Sign, Opcode::Sine,       Opcode::Sinh,     Opcode::Sqrt,        Opcode::Tan,
+    Opcode::Tanh};
+constexpr Opcode kRealUnary[] = {
+    Opcode::Ceil, Opcode::Erf, Opcode::Floor, Opcode::IsFinite, Opcode::RoundNearestAfz, Opcode::RoundNearestEven};
 constexpr Opcode kComplexBinary[] = {Opcode::Add,   Opcode::Atan2,    Opcode::Divide, Opcode::Multiply,
                                      Opcode::Power, Opcode::Subtract, Opcode::Complex};
 constexpr Opcode kRealBinary[] = {Opcode::Maximum, Opcode::Minimum, Opcode::Remainder};
 constexpr Opcode kIntegerUnary[] = {Opcode::Abs, Opcode::CountLeadingZeros, Opcode::Negate, Opcode::Not, Opcode::Popcnt,
                                     Opcode::Sign};
-constexpr Opcode kIntegerBinary[] = {
-    Opcode::Add, Opcode::And, Opcode::Divide, Opcode::Maximum, Opcode::Minimum, Opcode::Mulhi, Opcode::Multiply,
-    Opcode::Or, Opcode::Power, Opcode::Remainder, Opcode::ShiftLeft, Opcode::ShiftRightArithmetic,
-    Opcode::ShiftRightLogical, Opcode::Subtract, Opcode::Xor};
-constexpr DType kFloats[] = {DType::F32, DType::F64, DType::BF16, DType::F16, DType::F8E5M2, DType::F8E4M3FN,
-                             DType::F8E4M3B11FNUZ, DType::F8E5M2FNUZ, DType::F8E4M3FNUZ, DType::F8E4M3, DType::F8E3M4,
-                             DType::F4E2M1FN, DType::F8E8M0FNU};
+constexpr Opcode kIntegerBinary[] = {Opcode::Add,
+                                     Opcode::And,
+                                     Opcode::Divide,
+                                     Opcode::Maximum,
+                                     Opcode::Minimum,
+                                     Opcode::Mulhi,
+                                     Opcode::Multiply,
+                                     Opcode::Or,
+                                     Opcode::Power,
+                                     Opcode::Remainder,
+                                     Opcode::ShiftLeft,
+                                     Opcode::ShiftRightArithmetic,
+                                     Opcode::ShiftRightLogical,
+                                     Opcode::Subtract,
+                                     Opcode::Xor};
+constexpr DType kFloats[] = {DType::F32,      DType::F64,           DType::BF16,       DType::F16,        DType::F8E5M2,
+                             DType::F8E4M3FN, DType::F8E4M3B11FNUZ, DType::F8E5M2FNUZ, DType::F8E4M3FNUZ, DType::F8E4M3,
+                             DType::F8E3M4,   DType::F4E2M1FN,      DType::F8E8M0FNU};
 constexpr DType kIntegers[] = {DType::S1, DType::S2, DType::S4, DType::S8, DType::S16, DType::S32, DType::S64,
                                DType::U1, DType::U2, DType::U4, DType::U8, DType::U16, DType::U32, DType::U64};
 
@@ -373,7 +258,7 @@ TEST(Apply, ComparisonsEqualCpp) {
   expect_same(compare_of(hlo::Direction::Ne, Comparison::Float, DType::C128), kCount);
 }
 TEST(Apply, ConversionsEqualCpp) {
-  std::vector<DType> types = {DType::S2, DType::S8,  DType::S32, DType::S64,  DType::U4,
+  std::vector<DType> types = {DType::S2,  DType::S8,  DType::S32,  DType::S64, DType::U4,
                               DType::U16, DType::U64, DType::Pred, DType::C64};
   types.insert(types.end(), std::begin(kFloats), std::end(kFloats));
   for (const DType from : types)

@@ -101,7 +101,8 @@ Value* IrBuilder::load_entry(llvm::Constant* table, Value* index) {
   for (llvm::GlobalVariable& g : module.globals())
     if (g.hasInitializer() && g.isConstant() && g.getInitializer() == table) global = &g;
   if (global == nullptr)
-    global = new llvm::GlobalVariable(module, table->getType(), true, llvm::GlobalValue::PrivateLinkage, table, "table");
+    global =
+        new llvm::GlobalVariable(module, table->getType(), true, llvm::GlobalValue::PrivateLinkage, table, "table");
   HLOOM_CHECK(lanes_ == 1);  // only rare paths read tables
   llvm::Type* element = table->getType()->getArrayElementType();
   return b_.CreateLoad(element, b_.CreateInBoundsGEP(element, global, index));

@@ -30,13 +30,15 @@ class IrBuilder {
 
   using Any = llvm::Value*;
   template <class T>
-  llvm::Value* from_any(Any x) { return x; }
-  template <class T>
-  Any to_any(llvm::Value* x) { return x; }
-
-  IrBuilder(llvm::IRBuilderBase& b, unsigned lanes) : b_(b), guard_(b), lanes_(lanes) {
-    b_.clearFastMathFlags();
+  llvm::Value* from_any(Any x) {
+    return x;
   }
+  template <class T>
+  Any to_any(llvm::Value* x) {
+    return x;
+  }
+
+  IrBuilder(llvm::IRBuilderBase& b, unsigned lanes) : b_(b), guard_(b), lanes_(lanes) { b_.clearFastMathFlags(); }
 
   llvm::IRBuilderBase& ir() { return b_; }
   unsigned lanes() const { return lanes_; }
@@ -84,13 +86,21 @@ class IrBuilder {
     return std::is_signed_v<T> ? b_.CreateSRem(x, y) : b_.CreateURem(x, y);
   }
   template <class T>
-  llvm::Value* bit_and(llvm::Value* x, llvm::Value* y) { return b_.CreateAnd(x, y); }
+  llvm::Value* bit_and(llvm::Value* x, llvm::Value* y) {
+    return b_.CreateAnd(x, y);
+  }
   template <class T>
-  llvm::Value* bit_or(llvm::Value* x, llvm::Value* y) { return b_.CreateOr(x, y); }
+  llvm::Value* bit_or(llvm::Value* x, llvm::Value* y) {
+    return b_.CreateOr(x, y);
+  }
   template <class T>
-  llvm::Value* bit_xor(llvm::Value* x, llvm::Value* y) { return b_.CreateXor(x, y); }
+  llvm::Value* bit_xor(llvm::Value* x, llvm::Value* y) {
+    return b_.CreateXor(x, y);
+  }
   template <class T>
-  llvm::Value* shift_left(llvm::Value* x, llvm::Value* y) { return b_.CreateShl(x, y); }
+  llvm::Value* shift_left(llvm::Value* x, llvm::Value* y) {
+    return b_.CreateShl(x, y);
+  }
   template <class T>
   llvm::Value* shift_right(llvm::Value* x, llvm::Value* y) {
     return std::is_signed_v<T> ? b_.CreateAShr(x, y) : b_.CreateLShr(x, y);
@@ -120,26 +130,42 @@ class IrBuilder {
   }
 
   template <class T>
-  llvm::Value* negate(llvm::Value* x) { return b_.CreateFNeg(x); }
+  llvm::Value* negate(llvm::Value* x) {
+    return b_.CreateFNeg(x);
+  }
   template <class T>
   llvm::Value* fma(llvm::Value* x, llvm::Value* y, llvm::Value* z) {
     return b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z});
   }
   template <class T>
-  llvm::Value* sqrt(llvm::Value* x) { return unary(llvm::Intrinsic::sqrt, x); }
+  llvm::Value* sqrt(llvm::Value* x) {
+    return unary(llvm::Intrinsic::sqrt, x);
+  }
   template <class T>
-  llvm::Value* abs(llvm::Value* x) { return unary(llvm::Intrinsic::fabs, x); }
+  llvm::Value* abs(llvm::Value* x) {
+    return unary(llvm::Intrinsic::fabs, x);
+  }
   template <class T>
-  llvm::Value* floor(llvm::Value* x) { return unary(llvm::Intrinsic::floor, x); }
+  llvm::Value* floor(llvm::Value* x) {
+    return unary(llvm::Intrinsic::floor, x);
+  }
   template <class T>
-  llvm::Value* ceil(llvm::Value* x) { return unary(llvm::Intrinsic::ceil, x); }
+  llvm::Value* ceil(llvm::Value* x) {
+    return unary(llvm::Intrinsic::ceil, x);
+  }
   template <class T>
-  llvm::Value* trunc(llvm::Value* x) { return unary(llvm::Intrinsic::trunc, x); }
+  llvm::Value* trunc(llvm::Value* x) {
+    return unary(llvm::Intrinsic::trunc, x);
+  }
   template <class T>
-  llvm::Value* round_even(llvm::Value* x) { return unary(llvm::Intrinsic::roundeven, x); }
+  llvm::Value* round_even(llvm::Value* x) {
+    return unary(llvm::Intrinsic::roundeven, x);
+  }
 
   template <class To, class T>
-  llvm::Value* bits_as(llvm::Value* x) { return b_.CreateBitCast(x, type_of<To>()); }
+  llvm::Value* bits_as(llvm::Value* x) {
+    return b_.CreateBitCast(x, type_of<To>());
+  }
   template <class To, class T>
   llvm::Value* resize(llvm::Value* x) {
     // C++ turns to bool by != 0; HLO's integers never become bool here.
@@ -166,7 +192,9 @@ class IrBuilder {
   }
 
   template <class T>
-  llvm::Value* count_ones(llvm::Value* x) { return unary(llvm::Intrinsic::ctpop, x); }
+  llvm::Value* count_ones(llvm::Value* x) {
+    return unary(llvm::Intrinsic::ctpop, x);
+  }
   template <class T>
   llvm::Value* count_leading_zeros(llvm::Value* x) {
     return b_.CreateIntrinsic(llvm::Intrinsic::ctlz, {x->getType()}, {x, b_.getFalse()});
@@ -181,7 +209,8 @@ class IrBuilder {
   }
   template <class T>
   llvm::Value* entry(std::span<const T> table, llvm::Value* index) {
-    return load_entry(llvm::ConstantDataArray::get(b_.getContext(), llvm::ArrayRef<T>(table.data(), table.size())), index);
+    return load_entry(llvm::ConstantDataArray::get(b_.getContext(), llvm::ArrayRef<T>(table.data(), table.size())),
+                      index);
   }
   template <class T, class GoingOn, class Step>
   llvm::Value* repeat_while(llvm::Value* state, GoingOn going_on, Step step) {

@@ -39,7 +39,8 @@ const Function kFunctions[] = {
     {Opcode::Logistic, 2.1, 2.4, HLOOM_WIDE(logistic_of)},
     {Opcode::Tanh, 1.5, 2.5, HLOOM_WIDE(std::tanh)},
     {Opcode::Sqrt, 0.5, 0.5, HLOOM_WIDE(std::sqrt)},
-    {Opcode::Rsqrt, 1.5, 1.5, [](double x) { return 1 / std::sqrt(x); }, [](long double x) { return 1 / std::sqrt(x); }},
+    {Opcode::Rsqrt, 1.5, 1.5, [](double x) { return 1 / std::sqrt(x); },
+     [](long double x) { return 1 / std::sqrt(x); }},
     {Opcode::Cbrt, 0.501, 1.0, HLOOM_WIDE(std::cbrt)},
     {Opcode::Sine, 1.0, 1.0, HLOOM_WIDE(std::sin)},
     {Opcode::Cosine, 1.0, 1.0, HLOOM_WIDE(std::cos)},
@@ -97,12 +98,54 @@ double of_double(const Function& f, double x) {
 }
 
 // Where bodies change over or results leave the range.
-constexpr double kEdges[] = {0.0, 0x1p-1074, 0x1p-1022, 0x1p-149, 0x1p-126, 0x1p-54, 0x1p-28, 0x1p-25, 0x1p-24, 0.125, 0.25,
-                             0.34657359, 0.41421356237309503, 0.5, 0.55, 0.70710678118654746, 0.78539816339744828, 0.9, 1.0,
-                             1.4142135623730951, 1.5, 1.5707963267948966, 2.0, 2.4142135623730949, 3.1415926535897931, 4.0,
-                             6.0, 9.1, 17.5, 22.0, 30.0, 38.0, 87.3365447, 88.7228394, 89.0, 103.278929, 103.972084, 104.0,
-                             709.78271289338397, 710.47586007394386, 745.13321910194122, 746.0, 131072.0, 0x1p20, 0x1p60,
-                             1.7976931348623157e308, INFINITY, NAN};
+constexpr double kEdges[] = {0.0,
+                             0x1p-1074,
+                             0x1p-1022,
+                             0x1p-149,
+                             0x1p-126,
+                             0x1p-54,
+                             0x1p-28,
+                             0x1p-25,
+                             0x1p-24,
+                             0.125,
+                             0.25,
+                             0.34657359,
+                             0.41421356237309503,
+                             0.5,
+                             0.55,
+                             0.70710678118654746,
+                             0.78539816339744828,
+                             0.9,
+                             1.0,
+                             1.4142135623730951,
+                             1.5,
+                             1.5707963267948966,
+                             2.0,
+                             2.4142135623730949,
+                             3.1415926535897931,
+                             4.0,
+                             6.0,
+                             9.1,
+                             17.5,
+                             22.0,
+                             30.0,
+                             38.0,
+                             87.3365447,
+                             88.7228394,
+                             89.0,
+                             103.278929,
+                             103.972084,
+                             104.0,
+                             709.78271289338397,
+                             710.47586007394386,
+                             745.13321910194122,
+                             746.0,
+                             131072.0,
+                             0x1p20,
+                             0x1p60,
+                             1.7976931348623157e308,
+                             INFINITY,
+                             NAN};
 
 class Accuracy : public testing::TestWithParam<Function> {};
 
@@ -166,9 +209,9 @@ struct Function2 {
   double (*wide)(double, double);
   long double (*wider)(long double, long double);
 };
-#define HLOOM_WIDE2(f)                                      \
-  [](double x, double y) -> double { return f(x, y); },     \
-  [](long double x, long double y) -> long double { return f(x, y); }
+#define HLOOM_WIDE2(f)                                  \
+  [](double x, double y) -> double { return f(x, y); }, \
+      [](long double x, long double y) -> long double { return f(x, y); }
 const Function2 kFunctions2[] = {{Opcode::Power, 0.501, 1.0, HLOOM_WIDE2(std::pow)},
                                  {Opcode::Atan2, 0.501, 2.0, HLOOM_WIDE2(std::atan2)},
                                  {Opcode::Remainder, 0, 0, HLOOM_WIDE2(std::fmod)},
@@ -183,7 +226,8 @@ void for_pairs(See see) {
   std::vector<T> edges;
   for (const double x : kEdges)
     for (const T sign : {T{1}, T{-1}}) edges.push_back(sign * static_cast<T>(x));
-  for (const T n : {T{3}, T{5}, T{7.5}, T{1e10}, T{-3}, T{-2.5}, T{1e30}, T{0x1p53}, T{0x1p24}, T{0x1p24} + 2}) edges.push_back(n);
+  for (const T n : {T{3}, T{5}, T{7.5}, T{1e10}, T{-3}, T{-2.5}, static_cast<T>(1e30), T{0x1p53}, T{0x1p24}, T{0x1p24} + 2})
+    edges.push_back(n);
   for (const T x : edges)
     for (const T y : edges) see(x, y);
   std::mt19937_64 random(3);
@@ -208,10 +252,12 @@ TEST_P(Accuracy2, OfFloats) {
   float other = 0;
   for_pairs<float>([&](float x, float y) {
     const double before = worst.error;
-    worst.see(x, value_of_scalar<float>(evaluate_binary(f.opcode, DType::F32, scalar_of(x), scalar_of(y))), f.wide(x, y));
+    worst.see(x, value_of_scalar<float>(evaluate_binary(f.opcode, DType::F32, scalar_of(x), scalar_of(y))),
+              f.wide(x, y));
     if (worst.error > before) other = y;
   });
-  std::printf("%s f32: %s, %a\n", std::string(name(f.opcode)).c_str(), worst.text().c_str(), static_cast<double>(other));
+  std::printf("%s f32: %s, %a\n", std::string(name(f.opcode)).c_str(), worst.text().c_str(),
+              static_cast<double>(other));
   EXPECT_LE(worst.error, f.float_bound) << worst.text() << " and " << other;
 }
 TEST_P(Accuracy2, OfDoubles) {
@@ -220,7 +266,8 @@ TEST_P(Accuracy2, OfDoubles) {
   double other = 0;
   for_pairs<double>([&](double x, double y) {
     const double before = worst.error;
-    worst.see(x, value_of_scalar<double>(evaluate_binary(f.opcode, DType::F64, scalar_of(x), scalar_of(y))), f.wider(x, y));
+    worst.see(x, value_of_scalar<double>(evaluate_binary(f.opcode, DType::F64, scalar_of(x), scalar_of(y))),
+              f.wider(x, y));
     if (worst.error > before) other = y;
   });
   std::printf("%s f64: %s, %a\n", std::string(name(f.opcode)).c_str(), worst.text().c_str(), other);

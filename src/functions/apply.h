@@ -27,9 +27,8 @@ template <class B>
 Element<B> apply_unary(B& b, Opcode opcode, DType type, Element<B> x) {
   if (type == DType::Pred) return element(value_of(apply_pred(opcode, part<bool>(b, x.real))));
   if (is_integral(type))
-    return with_integer(type, [&]<class T>() {
-      return element(value_of(apply_integer(opcode, bit_width(type), part<T>(b, x.real))));
-    });
+    return with_integer(
+        type, [&]<class T>() { return element(value_of(apply_integer(opcode, bit_width(type), part<T>(b, x.real)))); });
   if (is_complex(type)) return value_of(apply_complex(b, opcode, type, x));
   if (opcode == Opcode::Copy) return x;
   if (type == DType::F64) {
@@ -45,8 +44,7 @@ Element<B> apply_unary(B& b, Opcode opcode, DType type, Element<B> x) {
 template <class B>
 Element<B> apply_binary(B& b, Opcode opcode, DType type, Element<B> x, Element<B> y) {
   if (opcode == Opcode::Complex) return {x.real, y.real};
-  if (type == DType::Pred)
-    return element(value_of(apply_pred(opcode, part<bool>(b, x.real), part<bool>(b, y.real))));
+  if (type == DType::Pred) return element(value_of(apply_pred(opcode, part<bool>(b, x.real), part<bool>(b, y.real))));
   if (is_integral(type))
     return with_integer(type, [&]<class T>() {
       return element(value_of(apply_integer(opcode, bit_width(type), part<T>(b, x.real), part<T>(b, y.real))));

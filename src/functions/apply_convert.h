@@ -91,8 +91,8 @@ Element<B> apply_convert(B& b, DType from, DType to, Element<B> x) {
 }
 
 /// A float's bits rounded to `exponent_bits` and `mantissa_bits`, held in the format `source` of the same bits: the
-/// mantissa to nearest even; then too large becomes infinite, below the normal range 0. A NaN stays, or becomes +infinity
-/// where no mantissa bits could tell it. Needs: an Ieee format.
+/// mantissa to nearest even; then too large becomes infinite, below the normal range 0. A NaN stays, or becomes
+/// +infinity where no mantissa bits could tell it. Needs: an Ieee format.
 template <class B, class U>
 Value<B, U> reduce_bits(const FloatFormat& source, int exponent_bits, int mantissa_bits, Value<B, U> x) {
   const auto shifted = [](std::uint64_t n, int by) { return static_cast<U>(n << by); };
@@ -141,9 +141,8 @@ template <class B>
 Element<B> apply_stochastic_convert(B& b, DType from, DType to, Element<B> x, Element<B> random) {
   if (from == DType::F64) return stochastic_convert(to, part<double>(b, x.real), part<std::uint64_t>(b, random.real));
   if (from == DType::F32) return stochastic_convert(to, part<float>(b, x.real), part<std::uint32_t>(b, random.real));
-  return with_narrow(from, [&]<class U>() {
-    return stochastic_convert(to, as_float(b, from, x.real), part<U>(b, random.real));
-  });
+  return with_narrow(
+      from, [&]<class U>() { return stochastic_convert(to, as_float(b, from, x.real), part<U>(b, random.real)); });
 }
 
 template <class B, class T>

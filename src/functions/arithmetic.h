@@ -96,7 +96,7 @@ Value<B, double> remainder(Value<B, double> x, Value<B, double> y) {
   const auto going_on = [&](V r) { return (r >= ay) & (ay > 0) & (r < kInfinity<double>); };
   const V result = repeat_while(ax, going_on, step);
   // NaN where an operand is one, or y is 0 or x infinite.
-  const auto good = (ax < kInfinity<double>) & (ay > 0);
+  const auto good = (ax < kInfinity<double>)&(ay > 0);
   return with_sign(select(good, result, kNaN<double>), x);
 }
 

@@ -85,7 +85,8 @@ Value<B, U> encode(const FloatFormat& f, Value<B, float> x) {
   using Code = Value<B, std::uint32_t>;
   if (f.special == Special::PowerOfTwo) return resize<U>(narrow::encode_power_of_two(x));
   if constexpr (requires(B b) { b.float_to_half(x.raw); })
-    if (f.exponent_bits == 5 && f.mantissa_bits == 10) return resize<U>(Value<B, std::uint16_t>{x.b, x.b->float_to_half(x.raw)});
+    if (f.exponent_bits == 5 && f.mantissa_bits == 10)
+      return resize<U>(Value<B, std::uint16_t>{x.b, x.b->float_to_half(x.raw)});
   const std::uint32_t sign_mask = 1u << (f.width() - 1);
   const std::uint32_t largest = narrow::largest_code(f);
   const Code magnitude = narrow::encode_magnitude(f, x);
@@ -125,7 +126,8 @@ Value<B, float> decode(const FloatFormat& f, Value<B, U> code) {
   Word value = select(magnitude < magnitude(1u << m), bits(denormal), normal);
   const std::uint32_t largest = narrow::largest_code(f);
   if (f.special == Special::Ieee)
-    value = select(magnitude > largest, select(magnitude == magnitude(largest + 1), 0x7F800000u, value(0x7FC00000u)), value);
+    value = select(magnitude > largest, select(magnitude == magnitude(largest + 1), 0x7F800000u, value(0x7FC00000u)),
+                   value);
   if (f.special == Special::NanAllOnes) value = select(magnitude > largest, 0x7FC00000u, value);
   const Word sign = (c >> static_cast<std::uint32_t>(f.width() - 1)) << 31u;
   if (f.special == Special::NanNegZero) {

@@ -33,7 +33,10 @@ Element<B> element(Value<B, T> x) {
 template <class F>
 auto with_integer(DType type, F&& f) {
   switch (type) {
-    case DType::S1: case DType::S2: case DType::S4: case DType::S8: return f.template operator()<std::int8_t>();
+    case DType::S1:
+    case DType::S2:
+    case DType::S4:
+    case DType::S8: return f.template operator()<std::int8_t>();
     case DType::S16: return f.template operator()<std::int16_t>();
     case DType::S32: return f.template operator()<std::int32_t>();
     case DType::S64: return f.template operator()<std::int64_t>();

@@ -18,13 +18,16 @@ Value<B, T> with_power_rules(Value<B, T> x, Value<B, T> y, Value<B, T> magnitude
   // |x| = 1 gives 1 even for an infinite or NaN y; but -1 to a NaN is not whole, hence a NaN below.
   const V size = select(ax == x(1), T{1}, magnitude);
   const V signed_size = select(odd, with_sign(size, x), size);
-  const auto outside = (x < 0) & (ax < kInfinity<T>) & !whole;
+  const auto outside = (x < 0) & (ax < kInfinity<T>)&!whole;
   return select((y == y(0)) | (x == x(1)), T{1}, select(outside, kNaN<T>, signed_size));
 }
 
 /// log2((1 + s)/(1 - s))/s in s^2, and 2^r for |r| <= 1/2. tools/fit_polynomial.py log2_power, exp2_power.
-inline constexpr double kLog2Power[] = {2.885390081777927, 0.961796693924408, 0.5770780172293619, 0.4121984037006674, 0.3206163117499853, 0.26144588268727564, 0.24290344167170763};
-inline constexpr double kExp2Power[] = {0.9999999999591616, 0.6931471807198885, 0.24022651198562336, 0.055504103533709374, 0.009618027160139228, 0.0013333923046851513, 0.00015469318451709807, 1.5201853593385833e-05};
+inline constexpr double kLog2Power[] = {2.885390081777927,  0.961796693924408,   0.5770780172293619, 0.4121984037006674,
+                                        0.3206163117499853, 0.26144588268727564, 0.24290344167170763};
+inline constexpr double kExp2Power[] = {0.9999999999591616,     0.6931471807198885,    0.24022651198562336,
+                                        0.055504103533709374,   0.009618027160139228,  0.0013333923046851513,
+                                        0.00015469318451709807, 1.5201853593385833e-05};
 
 /// x^y of floats, as 2^(y·log2 |x|) in double.
 template <class B>
@@ -34,7 +37,8 @@ Value<B, float> power(Value<B, float> x, Value<B, float> y) {
   const auto parts = split_logarithm(base);
   const V s = parts.f / (parts.f + 2);
   const V finite_log = fma(s, polynomial(s * s, kLog2Power), parts.e);
-  const V log = select(base > 0, select(base < kInfinity<double>, finite_log, base), select(base == base(0), -kInfinity<double>, base));
+  const V log = select(base > 0, select(base < kInfinity<double>, finite_log, base),
+                       select(base == base(0), -kInfinity<double>, base));
   // Far enough for 0 and infinity, near enough for the exponent of a double.
   const V exponent = larger(-200.0, smaller(200.0, log * to_real<double>(y)));
   const auto n = round_product(exponent, 1.0);
@@ -43,7 +47,9 @@ Value<B, float> power(Value<B, float> x, Value<B, float> y) {
 }
 
 /// (log((1 + s)/(1 - s)) - 2s - 2/3·s^3)/s^5 in s^2. tools/fit_polynomial.py log_power.
-inline constexpr double kLogPower[] = {0.3999999999999998, 0.2857142857144387, 0.22222222217778614, 0.18181818845733128, 0.1538455829092063, 0.13336270352953442, 0.11675652855736672, 0.11982879531729757};
+inline constexpr double kLogPower[] = {0.3999999999999998,  0.2857142857144387, 0.22222222217778614,
+                                       0.18181818845733128, 0.1538455829092063, 0.13336270352953442,
+                                       0.11675652855736672, 0.11982879531729757};
 
 /// log x to about 66 bits, as log_plus_one's sibling for doubles, of s = f/(2 + f) in two words.
 /// Needs: x positive and finite.

@@ -11,7 +11,7 @@ namespace hloom::functions {
 
 inline constexpr float kSinF32[] = {-0.16666655f, 0.008332188f, -0.00019518095f};
 inline constexpr float kCosF32[] = {-0.5f, 0.041666646f, -0.001388731f, 2.4432327e-05f};
-inline constexpr double kSinF64[] = {-0.1666666666666663,   0.008333333333321842,   -0.0001984126982936105,
+inline constexpr double kSinF64[] = {-0.1666666666666663,    0.008333333333321842,   -0.0001984126982936105,
                                      2.7557313539775928e-06, -2.505073465190754e-08, 1.5895452739038346e-10};
 inline constexpr double kCosF64[] = {-0.5,
                                      0.041666666666666595,

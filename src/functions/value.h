@@ -28,9 +28,10 @@ inline constexpr bool is_real = std::is_floating_point_v<T>;
 
 /// The unsigned integer as wide as T, and the signed one.
 template <class T>
-using UnsignedOf = std::conditional_t<
-    sizeof(T) == 1, std::uint8_t,
-    std::conditional_t<sizeof(T) == 2, std::uint16_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+using UnsignedOf =
+    std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                       std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                          std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
 template <class T>
 using SignedOf = std::make_signed_t<UnsignedOf<T>>;
 
@@ -63,18 +64,18 @@ Value<B, T> lift(const Value<B, T>& like, std::type_identity_t<T> constant) {
   return like(constant);
 }
 
-#define HLOOM_BINARY(op, method, Result)                                                    \
-  template <class B, class T>                                                               \
-  Value<B, Result> operator op(Value<B, T> x, Value<B, T> y) {                              \
-    return {x.b, x.b->template method<T>(x.raw, y.raw)};                                    \
-  }                                                                                         \
-  template <class B, class T>                                                               \
-  Value<B, Result> operator op(Value<B, T> x, std::type_identity_t<T> y) {                  \
-    return x op x(y);                                                                       \
-  }                                                                                         \
-  template <class B, class T>                                                               \
-  Value<B, Result> operator op(std::type_identity_t<T> x, Value<B, T> y) {                  \
-    return y(x) op y;                                                                       \
+#define HLOOM_BINARY(op, method, Result)                                   \
+  template <class B, class T>                                              \
+  Value<B, Result> operator op(Value<B, T> x, Value<B, T> y) {             \
+    return {x.b, x.b->template method<T>(x.raw, y.raw)};                   \
+  }                                                                        \
+  template <class B, class T>                                              \
+  Value<B, Result> operator op(Value<B, T> x, std::type_identity_t<T> y) { \
+    return x op x(y);                                                      \
+  }                                                                        \
+  template <class B, class T>                                              \
+  Value<B, Result> operator op(std::type_identity_t<T> x, Value<B, T> y) { \
+    return y(x) op y;                                                      \
   }
 HLOOM_BINARY(+, add, T)
 HLOOM_BINARY(-, sub, T)
@@ -166,11 +167,11 @@ Value<B, T> constant(const Value<B, U>& like, std::type_identity_t<T> value) {
 }
 
 // Floats: one operation each, exact but for sqrt, which is rounded once.
-#define HLOOM_UNARY(name)                          \
-  template <class B, class T>                      \
-    requires is_real<T>                            \
-  Value<B, T> name(Value<B, T> x) {                \
-    return {x.b, x.b->template name<T>(x.raw)};    \
+#define HLOOM_UNARY(name)                       \
+  template <class B, class T>                   \
+    requires is_real<T>                         \
+  Value<B, T> name(Value<B, T> x) {             \
+    return {x.b, x.b->template name<T>(x.raw)}; \
   }
 HLOOM_UNARY(sqrt)
 HLOOM_UNARY(abs)
