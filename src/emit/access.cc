@@ -121,6 +121,11 @@ Value* index_vector(Function& f, const Access& access, const Address& a) {
 }
 
 Value* pointers_to(Function& f, const Access& access, const Address& a) {
+  if (a.offsets == nullptr) {  // strides are constants that need no sum with the first index
+    llvm::Type* type = access.wide ? f.b.getInt64Ty() : f.b.getInt32Ty();
+    Value* lanes = f.b.CreateTrunc(counting(f, 0, a.stride), vector_type(f, type));
+    return f.b.CreateInBoundsGEP(access.element, pointer_to(f, access, a.first), lanes);
+  }
   return pointer_to(f, access, index_vector(f, access, a));
 }
 

@@ -110,10 +110,9 @@ Expected<Carried> emit_vector(Function& f, const Loop& loop, Value* i, Value* ma
 
 Value* constant(Function& f, std::int64_t x) { return f.b.getInt64(static_cast<std::uint64_t>(x)); }
 
-// The first `count` lanes; all, if it exceeds them.
+// The first `count` lanes, at most all.
 Value* first_lanes(Function& f, Value* count) {
   // i8 counts fit, and compare in the fewest registers.
-  count = f.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, constant(f, f.lanes.count));
   Value* narrow = f.b.CreateTrunc(count, f.b.getInt8Ty());
   llvm::SmallVector<std::uint8_t, 64> lanes;
   for (int l = 0; l < f.lanes.count; ++l) lanes.push_back(static_cast<std::uint8_t>(l));
@@ -143,7 +142,9 @@ Expected<Carried> emit_vectors(Function& f, const Loop& loop, const Bounds& boun
       return emit_for(f, range, partial, plain);
     case Rest::Masked:
       return emit_for(f, range, partial, [&](Value* i, const Carried& p) {
-        return emit_vector(f, loop, i, first_lanes(f, f.b.CreateSub(bounds.to, i)), p);
+        Value* left = f.b.CreateSub(bounds.to, i);
+        left = f.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, constant(f, loop.lanes));
+        return emit_vector(f, loop, i, first_lanes(f, left), p);
       });
     case Rest::Apart: break;
   }

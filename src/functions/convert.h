@@ -60,6 +60,15 @@ Value<B, std::uint32_t> encode_power_of_two(Value<B, float> x) {
   return select((x > 0) & (code < code(255u)), code, 255u);
 }
 
+/// bf16: the upper half of a float, rounded. No carry reaches the sign, and infinity rounds to itself.
+template <class B>
+Value<B, std::uint32_t> encode_upper_half(Value<B, float> x) {
+  const auto b = bits(x);
+  const auto high = b >> 16u;
+  const auto rounded = (b + ((high & 1u) + 0x7FFFu)) >> 16u;
+  return select(is_nan(x), (high & 0x8000u) | 0x7FC0u, rounded);
+}
+
 /// The code of |x| if x is a number: rounded to nearest even, with exponents beyond the format's.
 template <class B>
 Value<B, std::uint32_t> encode_magnitude(const FloatFormat& f, Value<B, float> x) {
@@ -87,6 +96,7 @@ Value<B, U> encode(const FloatFormat& f, Value<B, float> x) {
   if constexpr (requires(B b) { b.float_to_half(x.raw); })
     if (f.exponent_bits == 5 && f.mantissa_bits == 10)
       return resize<U>(Value<B, std::uint16_t>{x.b, x.b->float_to_half(x.raw)});
+  if (f.exponent_bits == 8 && f.mantissa_bits == 7) return resize<U>(narrow::encode_upper_half(x));
   const std::uint32_t sign_mask = 1u << (f.width() - 1);
   const std::uint32_t largest = narrow::largest_code(f);
   const Code magnitude = narrow::encode_magnitude(f, x);
