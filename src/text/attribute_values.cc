@@ -109,6 +109,7 @@ std::string read_word_of(Cursor& c, std::span<const std::string_view> valid) {
 }
 
 void read_raw_attribute(Cursor& c, const char* at, hlo::Instruction& i) {
+  const char* stop = c.position();
   for (bool more = true; more && c.ok();) {
     if (c.at_string()) {
       c.string("a value");
@@ -119,13 +120,14 @@ void read_raw_attribute(Cursor& c, const char* at, hlo::Instruction& i) {
     } else if (c.run("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-<=").empty()) {
       c.fail_expected("a value");
     }
-    const char next = c.position() < c.end() ? *c.position() : '\0';
+    stop = c.position();
+    const char next = c.peek();
     more = next == '{' || next == '[' || next == '(';
   }
   if (!c.ok()) return;
   std::string& text = i.mutable_attr<hlo::ShuffleAttr>().text;
   if (!text.empty()) text += ", ";
-  text.append(at, c.position());
+  text.append(at, stop);
 }
 
 }  // namespace hloom::text

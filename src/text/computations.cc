@@ -95,8 +95,8 @@ void ModuleParser::read_definition(std::string_view name, bool entry) {
   if (entry) module_->set_entry(computation);
   Known& known = computations_.emplace(name, Known{computation, name.data(), nullptr, 1}).first->second;
   const std::size_t errors = errors_.size();
-  const std::optional<Shape> result = read_signature();
-  const char* result_at = c_.at();
+  const char* result_at = nullptr;
+  const std::optional<Shape> result = read_signature(result_at);
   c_.expect('{');
   Scope scope(*computation, part_);
   read_body(scope);
@@ -121,7 +121,7 @@ void ModuleParser::read_definition(std::string_view name, bool entry) {
 }
 
 // ( name: shape, … ) -> shape. The parameters repeat what the body says.
-std::optional<Shape> ModuleParser::read_signature() {
+std::optional<Shape> ModuleParser::read_signature(const char*& result_at) {
   if (c_.peek() != '(') return std::nullopt;
   const ShapeRules rules{.fill_layouts = true, .empty_layout = false};
   c_.list('(', ')', [&] {
@@ -130,6 +130,7 @@ std::optional<Shape> ModuleParser::read_signature() {
     read_shape(c_, rules);
   });
   if (!c_.eat("->")) c_.fail_expected("'->'");
+  result_at = c_.at();
   return read_shape(c_, rules);
 }
 

@@ -1,4 +1,5 @@
 // Replica groups: lists, iota lists, axes of a mesh.
+#include <algorithm>
 #include <unordered_set>
 
 #include "text/print_words.h"
@@ -63,6 +64,23 @@ ReplicaGroups read_replica_groups(Cursor& c) {
     case '[': return read_iota_form(c);
     default: return read_mesh_form(c);
   }
+}
+
+void check_no_gap(Cursor& c, const char* at, const ReplicaGroups& g) {
+  std::int64_t count = 0, largest = -1;
+  for (const auto& group : g.groups)
+    for (const std::int64_t id : group) {
+      ++count;
+      largest = std::max(largest, id);
+    }
+  if (largest >= count)
+    c.fail("H541", at, words("participant ", largest, " is in the groups, but not all below it: there are ", count));
+}
+
+void check_even(Cursor& c, const char* at, const ReplicaGroups& g) {
+  for (const auto& group : g.groups)
+    if (group.size() != g.groups.front().size())
+      return c.fail("H542", at, words("groups of ", g.groups.front().size(), " and of ", group.size(), " participants"));
 }
 
 void write_replica_groups(std::string& out, const ReplicaGroups& g) {

@@ -272,7 +272,27 @@ void ModuleParser::complete(Operation& op) {
   else
     check_required(op, op.seen, *op.made);
   finish_async(op);
+  if (c_.ok()) check_ranks(op, op.wrapped_made != nullptr ? *op.wrapped_made : *op.made);
   infer(op);
+}
+
+// Attributes with an entry for each dimension.
+void ModuleParser::check_ranks(const Operation& op, const Instruction& i) {
+  if (const auto* slice = i.attributes().get_if<hlo::SliceAttr>()) {
+    const Shape& operand = i.operand(0)->shape();
+    if (operand.is_array() && operand.dims().size() != slice->starts.size())
+      c_.fail("H536", op.at, words("a slice of ", slice->starts.size(), " dimensions of an array of rank ", operand.rank()));
+  }
+  const auto* convolution = i.attributes().get_if<hlo::ConvolutionAttr>();
+  if (convolution == nullptr || i.num_operands() < 2) return;
+  const hlo::ConvolutionDims& dims = convolution->dims;
+  const auto check = [&](std::string_view part, const Shape& shape, std::size_t spatial, std::size_t unused) {
+    if (shape.is_array() && shape.dims().size() != 2 + spatial + unused)
+      c_.fail("H534", op.at, words("the labels of the ", part, " are for rank ", 2 + spatial + unused, ", it has ", shape.rank()));
+  };
+  check("input", i.operand(0)->shape(), dims.input_spatial.size(), dims.input_unused.size());
+  check("kernel", i.operand(1)->shape(), dims.kernel_spatial.size(), dims.kernel_unused.size());
+  check("result", i.shape(), dims.output_spatial.size(), dims.output_unused.size());
 }
 
 // Gives an instruction whose shape is not written the one that follows.

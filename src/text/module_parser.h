@@ -95,7 +95,7 @@ class ModuleParser {
   // computations.cc
   void read_computation();
   void read_definition(std::string_view name, bool entry);
-  std::optional<Shape> read_signature();
+  std::optional<Shape> read_signature(const char*& result_at);
   void read_body(Scope&);
   void recover_instruction();
   void recover_computation();
@@ -117,6 +117,7 @@ class ModuleParser {
   void read_attribute(Operation&, std::string_view key, const char* at);
   void check_required(const Operation&, std::uint64_t seen, const hlo::Instruction&);
   void complete(Operation&);
+  void check_ranks(const Operation&, const hlo::Instruction&);
   void infer(Operation&);
 
   // operands.cc

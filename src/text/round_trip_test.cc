@@ -44,7 +44,7 @@ void expect_round_trips(const fs::path& file) {
   const std::string text = read_file(file);
   const std::string name = file.string();
   // Programs before partitioning name participants that their header does not count.
-  const bool verify = file.filename() != "global.hlo";
+  const bool verify = file.filename() != "global.hlo" && file.filename() != "every-attribute.cases.hlo";
   const auto modules = parse_modules(text, {.file_name = name, .verify = verify});
   ASSERT_TRUE(modules) << modules.error().message();
   for (const auto& module : *modules) {

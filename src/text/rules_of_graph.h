@@ -16,10 +16,21 @@ inline bool has_named_branches(const Instruction& i) {
          i.operand(0)->shape().dtype() == DType::Pred;
 }
 
+/// Whether all groups of this collective have one size, and together all participants.
+inline bool wants_even_groups(Opcode opcode) {
+  return opcode == Opcode::AllGather || opcode == Opcode::AllGatherStart || opcode == Opcode::AllToAll ||
+         opcode == Opcode::ReduceScatter || opcode == Opcode::RaggedAllToAll;
+}
+
 constexpr AttributeRule replica_groups() {
   return {"replica_groups", false,
           [](ModuleParser& p, Instruction& i) {
-            i.mutable_attr<CollectiveAttr>().groups = read_replica_groups(p.cursor());
+            Cursor& c = p.cursor();
+            const char* at = c.at();
+            ReplicaGroups& groups = i.mutable_attr<CollectiveAttr>().groups;
+            groups = read_replica_groups(c);
+            if (c.ok() && i.opcode() != Opcode::CollectiveBroadcast) check_no_gap(c, at, groups);
+            if (c.ok() && wants_even_groups(i.opcode())) check_even(c, at, groups);
           },
           [](Out& out, const Instruction& i, const Style&) {
             write_replica_groups(out, i.attr<CollectiveAttr>().groups);

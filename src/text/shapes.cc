@@ -133,7 +133,7 @@ Shape read_array(Cursor& c, const ShapeRules& rules) {
   }
   for (std::uint64_t dynamic = read.dynamic; dynamic != 0; dynamic &= dynamic - 1)
     shape.set_dynamic_dim(std::countr_zero(dynamic), true);
-  if (c.ok() && !sizes_fit(shape)) c.fail("H302", start, "the array has more than 2^63 - 1 bytes");
+  if (c.ok() && !sizes_fit(shape)) c.fail("H302", start, "the array has more than 2^63 - 1 bits");
   return shape;
 }
 

@@ -14,6 +14,11 @@ hlo::Sharding read_sharding(Cursor&);
 /// Reads replica groups in any of the three notations. Errors: H540, H522, H525, H501.
 hlo::ReplicaGroups read_replica_groups(Cursor&);
 
+/// The participants of explicit groups go from 0 without gaps. Errors: H541 at `at`.
+void check_no_gap(Cursor&, const char* at, const hlo::ReplicaGroups&);
+/// Explicit groups have one size. Errors: H542 at `at`.
+void check_even(Cursor&, const char* at, const hlo::ReplicaGroups&);
+
 void write_sharding(std::string& out, const hlo::Sharding&);
 void write_replica_groups(std::string& out, const hlo::ReplicaGroups&);
 
