@@ -248,6 +248,12 @@ std::pair<Index, Index> Builder::divmod(const Index& given, std::int64_t d) {
     multiple.offset -= d;
   }
   for (const Index::Term& t : index.terms) (t.coefficient % d == 0 ? multiple : rest).terms.push_back(t);
+  // Division rounds toward zero: what is divided must not be negative.
+  if (const std::int64_t low = range(rest).lo; low < 0 && low > std::numeric_limits<std::int64_t>::min() / 8) {
+    const std::int64_t lift = (-low + d - 1) / d * d;
+    rest.offset += lift;
+    multiple.offset -= lift;
+  }
   const Range r = range(rest);
   const auto divided = [&](Index m) {
     m.offset /= d;
@@ -259,7 +265,6 @@ std::pair<Index, Index> Builder::divmod(const Index& given, std::int64_t d) {
     for (const Index::Term& t : rest.terms)
       if (may_shape(t.value) && t.coefficient > 0 && d % t.coefficient == 0)
         findings->splits[t.value].push_back(d / t.coefficient);
-  // Rest may be negative where an outer range analysis failed; indices in bounds never are.
   for (const DivMod& known : divmods_)
     if (known.divisor == d && known.source == rest) {
       return {divided(multiple) + index_of(known.quotient), index_of(known.remainder)};
