@@ -1,0 +1,118 @@
+#include "jit/compile.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "emit/symbol_name.h"
+#include "kernels/print.h"
+
+namespace hloom::jit {
+namespace {
+
+using kernels::Kernel;
+
+Kernel scale(const std::string& name, int factor) {
+  return *kernels::parse("kernel " + name + "(a: f32[100]) -> (y: f32[100]) blocks 4 { c = constant f32 " +
+                         std::to_string(factor) +
+                         " for i in 0..100 block 32 by 16 { x = load f32 a[i] s = multiply f32 x, c store y[i], s } }");
+}
+
+TEST(Compile, KernelsAreFoundByName) {
+  std::vector<Kernel> kernels;
+  for (int i = 0; i < 25; ++i) kernels.push_back(scale("fusion." + std::to_string(i), i));
+  for (const int threads : {1, 3}) {
+    const auto code = *compile(kernels, {.threads = threads});
+    for (int i = 0; i < 25; ++i) {
+      const base::KernelFunction f = *kernel_function(*code, kernels[static_cast<std::size_t>(i)].name);
+      std::vector<float> a(100, 3.0f), y(100);
+      void* buffers[] = {a.data(), y.data()};
+      f(buffers, 1, 3, nullptr);
+      EXPECT_EQ(y[31], 0);
+      EXPECT_EQ(y[32], static_cast<float>(3 * i));
+      EXPECT_EQ(y[95], static_cast<float>(3 * i));
+      EXPECT_EQ(y[96], 0);
+    }
+    EXPECT_EQ(kernel_function(*code, "fusion.25").error().code(), hloom::Code::NotFound);
+  }
+}
+
+TEST(Compile, ObjectsDoNotDependOnThreads) {
+  std::vector<Kernel> kernels;
+  for (int i = 0; i < 40; ++i) kernels.push_back(scale("k" + std::to_string(i), i));
+  const std::vector<Object> one = *compile_to_objects(kernels), many = *compile_to_objects(kernels, {.threads = 4});
+  ASSERT_EQ(one.size(), many.size());
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i].bytes, many[i].bytes);
+}
+
+TEST(Compile, EqualKernelsAreOne) {
+  const auto code = *compile(std::vector{scale("a", 1), scale("b", 2), scale("c", 1), scale("d.e", 1)});
+  const auto address = [&](const char* name) { return *kernel_function(*code, name); };
+  EXPECT_EQ(address("a"), address("c"));
+  EXPECT_EQ(address("a"), address("d.e"));
+  EXPECT_NE(address("a"), address("b"));
+}
+
+struct Call {
+  base::KernelFunction callee;
+  std::array<void*, 2> buffers;
+  std::int64_t blocks, scratch_bytes;
+};
+std::vector<Call> calls;
+
+// As the runtime's, on one thread.
+void fork_join(base::KernelFunction callee, void* const* buffers, std::int64_t blocks, std::int64_t scratch_bytes) {
+  calls.push_back({callee, {buffers[0], buffers[1]}, blocks, scratch_bytes});
+  for (std::int64_t i = 0; i < blocks; ++i) callee(buffers, i, i + 1, nullptr);
+}
+
+TEST(Compile, CallsGoThroughForkJoin) {
+  const Kernel region = *kernels::parse(R"(
+kernel region(arena: bytes[4096] align 64 written) {
+  zero = constant s64 0
+  three = constant s64 3
+  while carry n = three {
+    more = compare pred n, zero gt signed
+  } test more do {
+    call twice(arena, arena + 1024) blocks 4
+    for i in 0..100 by 16 { x = load f32 arena[i + 256] store arena[i], x }
+    fewer = index n - 1
+    next fewer
+  } -> last
+})");
+  const std::string name(emit::kForkJoin);
+  const std::vector<Kernel> kernels = {region, scale("twice", 2)};
+  EXPECT_EQ(compile(kernels).error().code(), hloom::Code::NotFound);
+  const auto code = compile(kernels, {.externals = {{name, reinterpret_cast<void*>(&fork_join)}}});
+  ASSERT_TRUE(code) << code.error().message();
+  alignas(64) std::array<float, 1024> arena{};
+  arena[7] = 1.5f;
+  void* buffers[] = {arena.data()};
+  calls.clear();
+  (*kernel_function(**code, "region"))(buffers, 0, 1, nullptr);
+  EXPECT_EQ(arena[7], 12.0f);
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls[0].callee, *kernel_function(**code, "twice"));
+  EXPECT_EQ(calls[0].buffers[1], arena.data() + 256);
+  EXPECT_EQ(calls[0].blocks, 4);
+}
+
+TEST(Compile, ShowsWhatItMakes) {
+  const std::vector<Kernel> kernels = {scale("a", 1), scale("b", 2)};
+  const std::string ir = *show_llvm(kernels), text = *show_asm(kernels, {.cpu = "haswell"});
+  EXPECT_NE(ir.find("define void @hloom_a("), std::string::npos);
+  EXPECT_NE(ir.find("define void @hloom_b("), std::string::npos);
+  EXPECT_NE(text.find("hloom_b:"), std::string::npos);
+  EXPECT_NE(text.find("ymm"), std::string::npos);
+  EXPECT_EQ(compile(kernels, {.cpu = "pentium-9"}).error().message(), "no processor is called 'pentium-9'");
+}
+
+TEST(SymbolName, DiffersWhereNamesDo) {
+  EXPECT_EQ(emit::symbol_name("fusion.2"), "hloom_fusion_2e2");
+  EXPECT_EQ(emit::symbol_name("a_b"), "hloom_a__b");
+  EXPECT_NE(emit::symbol_name("a_2eb"), emit::symbol_name("a.b"));
+}
+
+}  // namespace
+}  // namespace hloom::jit
