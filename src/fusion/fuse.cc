@@ -39,6 +39,8 @@ class Fuser {
   void run() {
     std::vector<Instruction*> order = c_.post_order();
     for (std::size_t n = 0; n < order.size(); ++n) position_[order[n]] = static_cast<std::int64_t>(n);
+    for (const Instruction* i : order)
+      for (std::int64_t k = 0; k < num_bases(*i); ++k) bases_.insert(i->operand(k));
     for (auto i = order.rbegin(); i != order.rend(); ++i) place(**i);
     for (Group* group : live_groups()) outline(*group);
     c_.sort();
@@ -115,14 +117,17 @@ class Fuser {
     return hero == Hero::Dot || hero == Hero::Convolution || hero == Hero::Routine;
   }
 
-  // Reads of an array that the group's kernel writes in place.
-  static bool reads_base(const Instruction& i, const Group& group) {
+  // Arrays that an instruction updates in place: its first operands.
+  static std::int64_t num_bases(const Instruction& i) {
+    if (i.opcode() == Opcode::DynamicUpdateSlice) return 1;
+    return i.opcode() == Opcode::Scatter ? i.num_operands() / 2 : 0;
+  }
+
+  // Whether a kernel that updates in place would read an array that it or another one updates: where two write from each
+  // other, both must have read before either writes.
+  bool reads_base(const Instruction& i, const Group& group) const {
     if (group.hero != Hero::WindowUpdate && group.hero != Hero::Scatter) return false;
-    const Instruction& update = *group.roots[0];
-    const std::int64_t bases = group.hero == Hero::Scatter ? update.num_operands() / 2 : 1;
-    for (std::int64_t k = 0; k < bases; ++k)
-      if (std::ranges::find(i.operands(), update.operand(k)) != i.operands().end()) return true;
-    return false;
+    return std::ranges::any_of(i.operands(), [&](const Instruction* o) { return bases_.contains(o); });
   }
 
   int longest_chain(const Instruction& i) const {
@@ -156,7 +161,7 @@ class Fuser {
         return false;
       }
       if (reads_base(i, group)) {
-        reason = "it reads the array that the kernel updates in place";
+        reason = "it reads an array that is updated in place";
         return false;
       }
       for (const Instruction* user : i.users()) {
@@ -343,6 +348,7 @@ class Fuser {
   std::unordered_map<const Instruction*, Ids> groups_of_;
   std::unordered_map<const Instruction*, bool> aligned_;
   std::unordered_map<const Instruction*, int> copied_chain_;
+  std::unordered_set<const Instruction*> bases_;     ///< arrays that are updated in place
   std::unordered_set<const Instruction*> repeated_;  ///< elements are computed several times in their kernel
   std::unordered_map<const Instruction*, Instruction*> replaced_;
 };
