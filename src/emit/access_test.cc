@@ -82,6 +82,21 @@ TEST(Access, RunTimeIndices) {
   expect_laws(kernels, /*any_nan=*/false);
 }
 
+// A lane that does not run may have any index.
+TEST(Access, MaskedLanesTouchNothing) {
+  std::vector<Kernel> kernels;
+  for (const std::string t : kTypes)
+    for (const std::string lanes : {"", " by 4", " by 64"})
+      kernels.push_back(*kernels::parse("kernel far." + std::to_string(kernels.size()) + "(a: " + t +
+                                        "[64], g: s64[99]) -> (y: " + t + "[99]) { zero = constant s64 0 for i in 0..99" +
+                                        lanes +
+                                        " { j = load s64 g[i] p = compare pred j, zero eq signed x = load " + t +
+                                        " a[1000000007*j] where p z = load " + t +
+                                        " a[1000000*j + 7] where p store y[i + 1000000007*j], x where p "
+                                        "q = compare pred i, zero eq signed store y[1000000*i + 1], z where q } }"));
+  expect_laws(kernels, /*any_nan=*/false);
+}
+
 // One buffer that holds several types, and arguments that lie over each other.
 TEST(Access, OverlapsAndBytes) {
   const auto kernels = *kernels::parse_kernels(R"(
