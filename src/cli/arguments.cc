@@ -42,7 +42,7 @@ Expected<> refuse_unknown(const arrays::Npz& npz, std::size_t count, const std::
 }
 
 void say_made_up(std::size_t made_up, std::size_t all, const Options& options) {
-  if (made_up == 0 || options.random) return;
+  if (made_up == 0 || !options.random.empty()) return;
   say("hloom: made up " + std::to_string(made_up) + " of " + std::to_string(all) +
       " arguments, as --random=" + std::to_string(options.random_seed) + " does");
 }
@@ -139,7 +139,7 @@ Expected<std::vector<std::vector<hlo::Literal>>> read_arguments(const Options& o
       const std::string path = file_of_device(options.inputs, k, devices.count());
       const arrays::Npz npz = TRY(read_arrays(path));
       of_device.push_back(TRY(leaves_from(npz, path, shapes, options)));
-    } else if (source.folder && !source.bench_scale && !options.random) {
+    } else if (source.folder && !source.bench_scale && options.random.empty()) {
       const auto& inputs = source.folder->inputs;
       const std::size_t own = std::min(static_cast<std::size_t>(k), inputs.size() - 1);
       of_device.push_back(TRY(leaves_from(inputs[own], source.path, shapes)));

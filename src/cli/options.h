@@ -21,8 +21,8 @@ struct Options {
   std::optional<bool> bench_scale;  ///< of a corpus folder: bench.hlo instead of program.hlo; empty: the command's own
 
   std::string inputs, output, expect;  ///< paths; empty: none
+  std::string random;                  ///< the seed as written; empty: not asked for
   std::uint64_t random_seed = 0;
-  bool random = false;                 ///< asked for, so that not having inputs is no news
   std::optional<double> rtol, atol;
   bool interpret = false, profile = false, time = false, json = false, list = false;
   int threads = 0;                     ///< 0: as many as the process may use

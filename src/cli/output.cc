@@ -66,6 +66,8 @@ Expected<> write_file(const std::string& path, std::string_view text) {
 void handle_signals() {
   signal(SIGPIPE, SIG_IGN);
   struct sigaction action = {};
+  sigaction(SIGINT, nullptr, &action);
+  if (action.sa_handler == SIG_IGN) return;  // so asked by who started it: nohup, a shell's background
   action.sa_handler = interrupted;
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
   sigaction(SIGINT, &action, nullptr);

@@ -1,6 +1,7 @@
 // The words and their help. The only file that calls CLI11, which throws.
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstdio>
 
 #include "cli/options.h"
 #include "cli/version.h"
@@ -44,34 +45,48 @@ constexpr const char* kShowExamples = R"(Examples:
   hloom show step.hlo --stage=memory        the peak, and what is updated in place or copied
   hloom show fusion.2.kernel --stage=asm)";
 
+std::optional<std::uint64_t> seed_of(const std::string& word) {
+  std::uint64_t seed = 0;
+  const char* end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, seed);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return seed;
+}
+
+// Without the default value that CLI11 wants in a flag's name.
+class Help : public CLI::Formatter {
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    return name.substr(0, name.find('{'));
+  }
+};
+
 void add_program(CLI::App& app, Options& o, bool required = true) {
   CLI::Option* program = app.add_option("PROGRAM", o.program, "HLO text, .kernel or folder; - is standard input");
-  if (required) program->required();
-  app.add_option("--module", o.module, "Which of a file's modules: its name, or its number from 0");
+  program->required(required)->option_text(" ");
+  app.add_option("--module", o.module, "Which of a file's modules: its name, or its number from 0")->option_text("NAME|N");
   app.add_flag("--fill-elided", o.fill_elided, "Fill constants written {...} with a fixed pattern");
 }
 
 void add_scale(CLI::App& app, Options& o) {
-  const std::map<std::string, std::optional<bool>> scales{{"check", false}, {"bench", true}};
   app.add_option_function<std::string>(
          "--scale", [&o](const std::string& word) { o.bench_scale = word == "bench"; },
          "Of a folder: check (program.hlo) or bench (bench.hlo)")
+      ->option_text("check|bench")
       ->check(CLI::IsMember({"check", "bench"}));
 }
 
 void add_inputs(CLI::App& app, Options& o) {
-  app.add_option("--inputs", o.inputs, ".npz with arg0, arg1, … (leaves of the parameters), or one .npy");
-  app.add_flag_function(
-      "--random{0}",
-      [&o](std::int64_t seed) {
-        o.random = true;
-        o.random_seed = static_cast<std::uint64_t>(seed);
-      },
-      "--random[=SEED]: make up parameters that have no array; also done, and said, without it");
+  app.add_option("--inputs", o.inputs, ".npz with arg0, arg1, … (leaves of the parameters), or one .npy")->option_text("FILE");
+  // A string, for CLI11 reads numbers of flags as yes or no.
+  app.add_flag("--random{0}", o.random, "Make up parameters that have no array; also done, and said, without it")
+      ->option_text("[=SEED]")
+      ->check([](const std::string& seed) { return seed_of(seed) ? "" : seed + " is no number from 0 to 2^64 - 1"; });
 }
 
 void add_threads(CLI::App& app, Options& o) {
   app.add_option("--threads", o.threads, "Threads; values do not depend on it. Default: all that the process may use")
+      ->option_text("N")
       ->check(CLI::Range(1, 4096));
 }
 
@@ -81,18 +96,25 @@ void add_run(CLI::App& app, Options& o) {
   add_program(*run, o);
   add_scale(*run, o);
   add_inputs(*run, o);
-  run->add_option("--output", o.output, "Write results as out0, out1, … to this .npz (or one to this .npy)");
-  run->add_option("--expect", o.expect, "Compare results with those of this file");
-  run->add_option("--rtol", o.rtol, "Relative tolerance; default 0, or the folder's")->check(CLI::NonNegativeNumber);
-  run->add_option("--atol", o.atol, "Absolute tolerance; default 0, or the folder's")->check(CLI::NonNegativeNumber);
+  run->add_option("--output", o.output, "Write results as out0, out1, … to this .npz (or one to this .npy)")->option_text("FILE");
+  run->add_option("--expect", o.expect, "Compare results with those of this file")->option_text("FILE");
+  run->add_option("--rtol", o.rtol, "Relative tolerance; default 0, or the folder's")
+      ->option_text("X")
+      ->check(CLI::NonNegativeNumber);
+  run->add_option("--atol", o.atol, "Absolute tolerance; default 0, or the folder's")
+      ->option_text("X")
+      ->check(CLI::NonNegativeNumber);
   run->add_flag("--interpret", o.interpret, "Interpret instead of compiling");
   add_threads(*run, o);
-  run->add_option("--replicas", o.replicas, "Default: as the program says")->check(CLI::Range(1, 1024));
+  run->add_option("--replicas", o.replicas, "Default: as the program says")
+      ->option_text("R")
+      ->check(CLI::Range(1, 1024));
   run->add_option("--partitions", o.partitions, "Default: as the program says. Device k reads IN.devK.npz if it exists")
+      ->option_text("P")
       ->check(CLI::Range(1, 1024));
   run->add_flag("--profile", o.profile, "Time of each kernel, on standard error");
   run->add_flag("--time", o.time, "Time of stages and passes, on standard error");
-  run->add_option("--dump", o.dump, "Write each stage to a file in this folder");
+  run->add_option("--dump", o.dump, "Write each stage to a file in this folder")->option_text("DIR");
 }
 
 void add_bench(CLI::App& app, Options& o) {
@@ -101,7 +123,9 @@ void add_bench(CLI::App& app, Options& o) {
   add_program(*bench, o);
   add_scale(*bench, o);
   add_inputs(*bench, o);
-  bench->add_option("--seconds", o.seconds, "How long to run; default 2")->check(CLI::Range(0.0, 86400.0));
+  bench->add_option("--seconds", o.seconds, "How long to run; default 2")
+      ->option_text("S")
+      ->check(CLI::Range(0.0, 86400.0));
   add_threads(*bench, o);
   bench->add_flag("--json", o.json, "One line of JSON");
 }
@@ -129,7 +153,9 @@ void add_opt(CLI::App& app, Options& o) {
   add_program(*opt, o, false);
   opt->add_option("--passes", o.passes, "Passes in order, with commas; standard is all that compiling runs")
       ->delimiter(',')
-      ->check(CLI::IsMember(names).description(""));
+      ->allow_extra_args(false)
+      ->option_text("A,B")
+      ->check(CLI::IsMember(names));
   opt->add_flag("--list", o.list, "The passes, with what each does");
 }
 
@@ -143,9 +169,22 @@ void add_show(CLI::App& app, Options& o) {
   CLI::App* show = app.add_subcommand("show", "Print what a stage of the compiler made")->footer(kShowExamples);
   show->callback([&o] { o.command = Command::Show; });
   add_program(*show, o);
-  show->add_option("--stage", o.stage, help)->required()->check(CLI::IsMember(names).description(""));
+  show->add_option("--stage", o.stage, help)->option_text("NAME")->required()->check(CLI::IsMember(names));
   show->add_option("--format", o.format, "text (default), or json for buffers and memory")
-      ->check(CLI::IsMember({"text", "json"}).description(""));
+      ->option_text("text|json")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+// CLI11 would only say that a command is missing.
+bool names_no_command(const CLI::App& app, int argc, const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-') return false;
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_name() == argv[1]) return false;
+    names.append(names.empty() ? "" : ", ").append(command->get_name());
+  }
+  std::fprintf(stderr, "hloom: there is no command %s; there are %s\n", argv[1], names.c_str());
+  return true;
 }
 
 }  // namespace
@@ -155,6 +194,7 @@ Parsed parse_arguments(int argc, const char* const* argv) {
   try {
     CLI::App app("hloom compiles and runs HLO programs on CPUs, and shows what it does to memory.", "hloom");
     app.footer(kFooter);
+    app.formatter(std::make_shared<Help>());  // before the commands, which take it over
     app.set_version_flag("--version", version_text());
     app.require_subcommand(1);
     add_run(app, parsed.options);
@@ -162,12 +202,17 @@ Parsed parse_arguments(int argc, const char* const* argv) {
     add_check(app, parsed.options);
     add_opt(app, parsed.options);
     add_show(app, parsed.options);
+    if (names_no_command(app, argc, argv)) {
+      parsed.exit = kWrongWords;
+      return parsed;
+    }
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
       // Help and version, which are good, come this way too.
       parsed.exit = app.exit(e) == 0 ? kGood : kWrongWords;
     }
+    if (!parsed.exit && !parsed.options.random.empty()) parsed.options.random_seed = *seed_of(parsed.options.random);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "hloom: %s\n", e.what());
     parsed.exit = kWrongWords;

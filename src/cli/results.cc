@@ -103,7 +103,7 @@ Expected<int> compare(const Options& options, const Source& source, const Result
 
 Expected<int> deliver(const Options& options, const Source& source, const Results& results) {
   if (!options.output.empty()) TRY(write_results(options, results));
-  const bool own_values = source.folder && !source.bench_scale && options.inputs.empty() && !options.random;
+  const bool own_values = source.folder && !source.bench_scale && options.inputs.empty() && options.random.empty();
   if (!options.expect.empty() || own_values) return compare(options, source, results);
   if (options.output.empty()) TRY(print_results(results));
   return kGood;
