@@ -2,8 +2,8 @@
 //
 //   kernel add(a: f32[1000], b: f32[1000]) -> (y: f32[1000]) blocks 2 {
 //     for i in 0..1000 block 512 by 16 {
-//       x = load a[i]
-//       z = load b[i]
+//       x = load f32 a[i]
+//       z = load f32 b[i]
 //       s = add f32 x, z
 //       store y[i], s
 //     }
