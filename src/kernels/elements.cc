@@ -223,7 +223,6 @@ Expected<Value> Elements::scalar(const Instruction& i, const std::vector<Value>&
       if (i.shape().rank() != 0) return no_element_form(i);
       return operands[0];
     case Opcode::BitcastConvert: return b_.line(Opcode::BitcastConvert, type, operands);
-    case Opcode::StochasticConvert: return no_element_form(i);
     case Opcode::Call:
     case Opcode::Fusion:
     case Opcode::Map: {
