@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/try.h"
+#include "compiler/accept.h"
 #include "compiler/build_program.h"
 #include "fusion/fuse.h"
 #include "fusion/regions.h"
@@ -48,6 +49,7 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
   c.module = std::move(module);
   Stages stages(c, options);
   stages.dump("parsed");
+  TRY(accept(*c.module));
 
   passes::RunOptions run;
   run.verify = options.verify_each;

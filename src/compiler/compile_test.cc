@@ -114,6 +114,22 @@ TEST(Compile, ErrorsNameTheInstructionAndThePlace) {
   EXPECT_NE(no_kernel.error().message().find("b:"), std::string::npos) << no_kernel.error().message();
 }
 
+TEST(Compile, WhatIsNotSupportedIsRefusedByName) {
+  const auto refusal = [](const char* text) {
+    const auto program = Executable::compile(text);
+    EXPECT_FALSE(program) << text;
+    return program ? std::string() : program.error().message();
+  };
+  EXPECT_NE(refusal("ENTRY e { a = f32[<=4] parameter(0)\n ROOT b = f32[<=4] negate(a) }").find("a: "), std::string::npos);
+  EXPECT_NE(refusal("ENTRY e { a = s4[8]{0:E(4)} parameter(0)\n ROOT b = s4[8]{0:E(4)} negate(a) }").find("a: "),
+            std::string::npos);
+  EXPECT_NE(refusal("ENTRY e { a = f32[8]{0:S(7)} parameter(0)\n ROOT b = f32[8] negate(a) }").find("memory space 7"),
+            std::string::npos);
+  EXPECT_NE(refusal("HloModule m, replica_count=2\nENTRY e { a = f32[8] parameter(0)\n ROOT b = f32[8] negate(a) }")
+                .find("one device"),
+            std::string::npos);
+}
+
 const char* const kMixed =
     "HloModule mixed\n"
     "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"

@@ -33,6 +33,7 @@ void tap(Instruction& fusion) {
   if (results.size() == 1) return;
   Instruction* tuple = body.add_tuple(results, "taps");
   body.set_root(tuple);
+  if (!single) body.remove(root);
   Computation& outer = *fusion.parent();
   if (single) {
     // Users read the first element from now on.

@@ -1,0 +1,39 @@
+#include "compiler/accept.h"
+
+#include "base/fail.h"
+#include "base/try.h"
+
+namespace hloom::compiler {
+namespace {
+
+// Arena, collective arena (the plain one so far), mapped host memory, constants, host offload.
+bool is_known_space(std::int64_t space) { return space >= 0 && space <= 5 && space != 4; }
+
+Expected<> accept_leaf(const hlo::Instruction& i, const Shape& leaf) {
+  if (leaf.is_token()) return {};
+  if (!leaf.is_array()) return fail(Code::Unimplemented, i.name(), ": no code yet for values of type ", leaf);
+  if (leaf.has_dynamic_dims() || !leaf.element_count())
+    return fail(Code::Unimplemented, i.name(), ": no code yet for sizes that are known at run time only, as in ", leaf);
+  if (!leaf.has_layout()) return {};
+  if (!leaf.layout().is_plain())
+    return fail(Code::Unimplemented, i.name(), ": no code yet for tiled, packed or sparse layouts, as in ",
+                to_string(leaf));
+  if (const std::int64_t space = leaf.layout().memory_space(); !is_known_space(space))
+    return fail(Code::InvalidArgument, i.name(), ": memory space ", space, " has no meaning here; known are 0, 1, 2, 3 and 5");
+  return {};
+}
+
+}  // namespace
+
+Expected<> accept(const hlo::Module& module) {
+  const hlo::ModuleConfig& config = module.config();
+  if (config.replica_count * config.num_partitions != 1)
+    return fail(Code::Unimplemented, module.name(), ": compiled programs run on one device so far, this one on ",
+                config.replica_count, " replicas x ", config.num_partitions, " partitions");
+  for (const hlo::Computation& computation : module.computations())
+    for (const hlo::Instruction& i : computation.instructions())
+      for (const Shape* leaf : leaves(i.shape())) TRY(accept_leaf(i, *leaf));
+  return {};
+}
+
+}  // namespace hloom::compiler

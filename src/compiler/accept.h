@@ -1,0 +1,14 @@
+// What the compiler takes on.
+#pragma once
+
+#include "hlo/module.h"
+#include "hloom/error.h"
+
+namespace hloom::compiler {
+
+/// Refuses what no stage after would notice and compile to wrong values: sizes known at run time only, packed or tiled
+/// layouts, memory spaces without a meaning, several devices.
+/// Errors: Unimplemented or InvalidArgument, naming the instruction and the part. Cost: linear.
+Expected<> accept(const hlo::Module&);
+
+}  // namespace hloom::compiler

@@ -1,0 +1,159 @@
+// Fusing keeps what a program means, and makes the kernels that it should.
+#include "fusion/fuse.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "arrays/compare.h"
+#include "arrays/corpus_folder.h"
+#include "fusion/regions.h"
+#include "fusion/taps.h"
+#include "hlo/verify.h"
+#include "interp/interpret.h"
+#include "text/parse.h"
+#include "text/print.h"
+
+namespace hloom::fusion {
+namespace {
+
+using hlo::Instruction;
+using hlo::Opcode;
+
+std::unique_ptr<hlo::Module> fused(const std::string& text) {
+  auto module = text::parse_module(text);
+  EXPECT_TRUE(module) << module.error().message();
+  const auto done = fuse(**module);
+  EXPECT_TRUE(done);
+  const auto verified = hlo::check_module(**module);
+  EXPECT_TRUE(verified) << verified.error().message() << text::print(**module);
+  return *std::move(module);
+}
+
+std::vector<const Instruction*> kernels(const hlo::Module& module) {
+  std::vector<const Instruction*> found;
+  for (const Instruction& i : module.entry()->instructions())
+    if (i.opcode() == Opcode::Fusion) found.push_back(&i);
+  return found;
+}
+
+std::string decision(const Instruction& i, const std::string& key) {
+  const auto& all = i.annotations().decisions;
+  const auto found = all.find(key);
+  return found == all.end() ? "" : found->second;
+}
+
+const std::string kAdd = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n";
+
+TEST(Fuse, AChainIsOneKernel) {
+  const auto m = fused(
+      "ENTRY e { p = f32[9] parameter(0)\n a = f32[9] negate(p)\n b = f32[9] exponential(a)\n"
+      " c = f32[9] reverse(b), dimensions={0}\n ROOT d = f32[9] add(c, p) }");
+  EXPECT_EQ(kernels(*m).size(), 1u);
+}
+
+TEST(Fuse, AReduceTakesItsProducersAndItsEpilogue) {
+  const auto m = fused(kAdd +
+                       "ENTRY e { p = f32[9,7] parameter(0)\n q = f32[9,7] multiply(p, p)\n z = f32[] constant(0)\n"
+                       " r = f32[9] reduce(q, z), dimensions={1}, to_apply=add\n ROOT s = f32[9] sqrt(r) }");
+  ASSERT_EQ(kernels(*m).size(), 1u);
+  EXPECT_EQ(decision(*kernels(*m)[0], "kernel"), "reduce");
+}
+
+TEST(Fuse, AReduceThatIsBroadcastIsWritten) {
+  const auto m = fused(kAdd +
+                       "ENTRY e { p = f32[9,7] parameter(0)\n z = f32[] constant(0)\n"
+                       " r = f32[9] reduce(p, z), dimensions={1}, to_apply=add\n b = f32[9,7] broadcast(r), dimensions={0}\n"
+                       " ROOT s = f32[9,7] subtract(p, b) }");
+  ASSERT_EQ(kernels(*m).size(), 2u);
+  EXPECT_EQ(decision(*kernels(*m)[0], "not_fused"), "it would be computed once for each repetition");
+}
+
+TEST(Fuse, ACostlyValueUnderABroadcastIsComputedOnce) {
+  const auto m = fused(
+      "ENTRY e { p = f32[9] parameter(0)\n x = f32[9,7] parameter(1)\n q = f32[9] tanh(p)\n n = f32[9] negate(q)\n"
+      " b = f32[9,7] broadcast(n), dimensions={0}\n ROOT s = f32[9,7] multiply(x, b) }");
+  ASSERT_EQ(kernels(*m).size(), 2u);
+  EXPECT_EQ(decision(*kernels(*m)[0], "not_fused"), "it would be computed once for each repetition");
+}
+
+TEST(Fuse, AValueThatIsReturnedIsOneMoreResult) {
+  const auto m = fused(
+      "ENTRY e { p = f32[9] parameter(0)\n q = f32[9] tanh(p)\n r = f32[9] negate(q)\n"
+      " ROOT t = (f32[9], f32[9]) tuple(q, r) }");
+  ASSERT_EQ(kernels(*m).size(), 1u);
+  EXPECT_TRUE(kernels(*m)[0]->shape().is_tuple());
+}
+
+TEST(Fuse, NoKernelWaitsForItself) {
+  // q and s could be one kernel by shape, but s needs the dot, and the dot needs q.
+  const auto m = fused(
+      "ENTRY e { p = f32[4,4] parameter(0)\n q = f32[4,4] tanh(p)\n n = f32[4,4] negate(q)\n"
+      " d = f32[4,4] dot(n, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      " ROOT s = f32[4,4] add(d, q) }");
+  EXPECT_GE(kernels(*m).size(), 3u);
+}
+
+TEST(Fuse, TheBaseOfAnUpdateIsABuffer) {
+  const auto m = fused(
+      "ENTRY e { p = f32[9] parameter(0)\n i = s32[] parameter(1)\n n = f32[9] negate(p)\n"
+      " w = f32[2] dynamic-slice(n, i), dynamic_slice_sizes={2}\n u = f32[2] exponential(w)\n"
+      " ROOT d = f32[9] dynamic-update-slice(n, u, i) }");
+  const auto k = kernels(*m);
+  ASSERT_EQ(k.size(), 3u);
+  const Instruction& update = *m->entry()->root();
+  EXPECT_EQ(decision(update, "kernel"), "window-update");
+  EXPECT_EQ(update.called(0)->root()->operand(0)->opcode(), Opcode::Parameter);
+}
+
+TEST(Fuse, ADotReadsASliceWhereItLies) {
+  const auto m = fused(
+      "ENTRY e { p = f32[3,8,8] parameter(0)\n x = f32[8] parameter(1)\n i = s32[] parameter(2)\n z = s32[] constant(0)\n"
+      " w = f32[1,8,8] dynamic-slice(p, i, z, z), dynamic_slice_sizes={1,8,8}\n v = f32[8,8] bitcast(w)\n"
+      " ROOT d = f32[8] dot(x, v), lhs_contracting_dims={0}, rhs_contracting_dims={0} }");
+  EXPECT_EQ(kernels(*m).size(), 1u);
+}
+
+TEST(Fuse, KeepsWhatRealProgramsMean) {
+  for (const std::string name : {"r05-gpt-decode-step", "r09-selective-scan", "r31-nbody-leapfrog", "r35-kmeans"}) {
+    const std::string path = std::string(HLOOM_SOURCE_DIR) + "/tests/programs/" + name;
+    const auto folder = arrays::read_corpus_folder(path);
+    ASSERT_TRUE(folder) << folder.error().message();
+    std::ifstream file(folder->program_path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    auto module = text::parse_module(text.str());
+    ASSERT_TRUE(module) << module.error().message();
+    const auto want = interp::interpret(**module, folder->inputs[0]);
+    ASSERT_TRUE(want) << want.error().message();
+    ASSERT_TRUE(fuse(**module));
+    ASSERT_TRUE(hlo::check_module(**module));
+    const auto got = interp::interpret(**module, folder->inputs[0]);
+    ASSERT_TRUE(got) << got.error().message();
+    EXPECT_TRUE(*got == *want) << name;
+    add_taps(**module);
+    const auto verified = hlo::check_module(**module);
+    ASSERT_TRUE(verified) << name << ": " << verified.error().message();
+    const auto tapped = interp::interpret(**module, folder->inputs[0]);
+    ASSERT_TRUE(tapped) << tapped.error().message();
+    EXPECT_TRUE(*tapped == *want) << name;
+  }
+}
+
+TEST(Regions, SmallRunsTogetherLargeAlone) {
+  auto m = fused(kAdd +
+                 "ENTRY e { p = f32[9] parameter(0)\n x = f32[100000] parameter(1)\n z = f32[] constant(0)\n"
+                 " a = f32[] reduce(p, z), dimensions={0}, to_apply=add\n b = f32[100000] broadcast(a), dimensions={}\n"
+                 " c = f32[100000] multiply(x, b)\n d = f32[] reduce(c, z), dimensions={0}, to_apply=add\n"
+                 " ROOT r = f32[] add(d, a) }");
+  mark_regions(*m);
+  for (const Instruction* k : kernels(*m)) {
+    const bool large = k->shape().num_elements() > 1000 || k->operand(0)->shape().num_elements() > 1000 ||
+                       (k->num_operands() > 1 && k->operand(1)->shape().num_elements() > 1000);
+    EXPECT_EQ(decision(*k, "region").empty(), large) << k->name();
+  }
+}
+
+}  // namespace
+}  // namespace hloom::fusion
