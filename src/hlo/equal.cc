@@ -21,7 +21,7 @@ bool equal_instructions(const Instruction& a, const Instruction& b) {
 
 bool equal_computations(const Computation& a, const Computation& b) {
   return a.name() == b.name() && a.execution_thread() == b.execution_thread() &&
-         a.root()->name() == b.root()->name() &&
+         (a.root() == nullptr ? b.root() == nullptr : b.root() != nullptr && a.root()->name() == b.root()->name()) &&
          std::ranges::equal(a.instructions(), b.instructions(), equal_instructions);
 }
 
@@ -112,8 +112,23 @@ void add_instruction(Hash& h, const Instruction& i) {
 
 }  // namespace
 
+namespace {
+
+// The header's words, the entry's layouts included where it does not say them.
+ModuleConfig full_config(const Module& module) {
+  ModuleConfig config = module.config();
+  if (config.has_entry_layout || module.entry() == nullptr || module.entry()->root() == nullptr) return config;
+  config.has_entry_layout = true;
+  config.entry_parameters.clear();
+  for (const Instruction* p : module.entry()->parameters()) config.entry_parameters.push_back(p->shape());
+  config.entry_result = module.entry()->root()->shape();
+  return config;
+}
+
+}  // namespace
+
 bool equal(const Module& a, const Module& b) {
-  return a.name() == b.name() && a.config() == b.config() &&
+  return a.name() == b.name() && full_config(a) == full_config(b) &&
          (a.entry() == nullptr ? b.entry() == nullptr : b.entry() && a.entry()->name() == b.entry()->name()) &&
          std::ranges::equal(a.computations(), b.computations(), equal_computations);
 }

@@ -172,6 +172,9 @@ TEST(Attributes, DecisionsOfBackendConfigs) {
       {R"({uplo = 76 : ui8})", "{uplo = 76 : ui8}", {}},
       {R"("plain \"text\"")", "plain \"text\"", {}},
       {R"("{\"a\":1}")", R"({"a":1})", {}},
+      {R"("{\"hloom\":{\"a\":\"b\"}}")", R"({"hloom":{"a":"b"}})", {}},
+      {R"({"hloom":{},"hloom":{"a":"b"}})", R"({"hloom":{"a":"b"}})", {}},
+      {R"({"hloom":{"a":"b"} , "c":{}})", R"({ "c":{}})", {{"a", "b"}}},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.text);

@@ -181,11 +181,14 @@ void read_backend_config(Cursor& c, hlo::Annotations& a) {
     before = before.substr(0, comma);
   }
   std::string rest = words(before, after);
-  if (rest.find_first_not_of("{} \t\r\n") != std::string::npos) a.backend_config = std::move(rest);
+  const bool blank = std::ranges::all_of(rest.begin() + 1, rest.end() - 1, [](char ch) { return chars::is(ch, chars::kSpace); });
+  if (!blank) a.backend_config = std::move(rest);
 }
 
 void write_backend_config(std::string& out, const hlo::Annotations& a) {
-  if (a.decisions.empty()) return write_dictionary_or_quoted(out, a.backend_config);
+  // Without decisions the config stands alone, unless it has a part that would read as hloom's.
+  const bool has_own = is_dictionary(a.backend_config) && own_member(a.backend_config);
+  if (a.decisions.empty() && !has_own) return write_dictionary_or_quoted(out, a.backend_config);
   const bool spliced = is_spliced(a.backend_config);
   out += "{";
   write_json_string(out, kOwn);

@@ -135,7 +135,7 @@ class Cursor {
   template <typename Item>
   void list(char open, char close, const Item& item) {
     expect(open);
-    if (eat(close)) return;
+    if (!ok() || eat(close)) return;
     do item();
     while (eat(','));
     expect(close);

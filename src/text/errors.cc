@@ -102,7 +102,7 @@ std::size_t edits(std::string_view a, std::string_view b, std::size_t most) {
 }  // namespace
 
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
-  if (word.size() > 200) return {};
+  if (word.size() > 200 || candidates.size() > 20000) return {};  // not worth the time
   std::size_t best = std::clamp<std::size_t>(word.size() / 3, 1, 3) + 1;
   std::string_view found;
   for (const std::string_view candidate : candidates) {

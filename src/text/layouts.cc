@@ -96,8 +96,8 @@ void read_split(Cursor& c, std::int64_t rank, Extra& parts) {
 void read_element_bits(Cursor& c, DType type, Extra& parts) {
   const char* at = c.at();
   parts.element_bits = in_parentheses(c, 0);
-  const std::int64_t most = std::max<std::int64_t>(8, byte_width(type) * 8);
-  if (parts.element_bits != 0 && (parts.element_bits < bit_width(type) || parts.element_bits > most))
+  constexpr std::int64_t kMost = 128;  // of a c128
+  if (parts.element_bits != 0 && (parts.element_bits < bit_width(type) || parts.element_bits > kMost))
     c.fail("H310", at, words("elements of ", parts.element_bits, " bits for ", name(type), " of ",
                              std::int64_t{bit_width(type)}));
 }
