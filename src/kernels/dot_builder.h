@@ -72,7 +72,10 @@ class DotBuilder {
 
   // dot_pack.cc: scratch.
   void place_scratch();
+  bool packs_rows_dense() const;
   Expected<> pack_rows();
+  /// Where an element of a packed row lies, for the present step.
+  Index packed_row(const Index& local) const;
   Expected<> pack_panel(const Group&);
   Expected<> pack_all_panels();
   Expected<> pack_step(const Group&);
@@ -120,6 +123,7 @@ class DotBuilder {
   std::int64_t block_ = 0;          ///< steps of the innermost summed axis that are summed at a time
   Index block_from_, block_length_, local_sum_;
   Index written_;                   ///< 0, known only after packing
+  bool packed_rows_dense_ = false;
   std::int64_t row_pitch_ = 0, panel_base_ = 0, sums_base_ = 0, sums_pitch_ = 0, scratch_elements_ = 0;
   int scratch_ = 0;
   std::int64_t blocks_ = 1;

@@ -2,36 +2,56 @@
 // instructions issued. A tile of r rows and v vectors takes r·v multiply-adds, v loads and r broadcasts for each k; too
 // few accumulators wait for the last step's, too many spill. All sizes are cut into tiles that differ by one row or
 // vector at most, for a narrow last tile is nearly as slow as a full one.
+//
+// Where the lanes' operand does not fit the near cache, what counts is how it is read. Its rows are long and far apart,
+// a tile wants a few vectors of each: read like that, each piece waits for memory and, a page each, for its address.
+// So it is either gone through some steps at a time along whole rows, while sums wait in scratch, or copied into panels,
+// which many rows can then share. Measured at 16x4096x4096, in ms: 30 as it lies, 12 by panels, 8.5 by panels of
+// 128 steps, 6.5 as it lies by 16 steps; at 128x4096x4096 39 by panels, 36 by 32 steps, 33 by panels of 256 steps.
 #include "kernels/dot_form.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <sstream>
 
 namespace hloom::kernels {
 namespace {
 
 // Cycles, for f32 on a core with 64-byte vectors.
-constexpr double kGatherLane = 0.8;     // to fetch a lane that is not beside the last
-constexpr double kCopyLane = 0.12;      // to copy an element, vectors at a time
+constexpr double kGatherLane = 0.6;   // to copy a lane that is not beside the last
+constexpr double kApartLane = 2.5;    // to fetch it for one use
+constexpr double kCopyLane = 0.12;    // to copy an element, vectors at a time
+constexpr double kCopyFarLane = 0.4;  // from memory
 constexpr double kScatterLane = 1.5;
-constexpr double kFoldLanes = 8;        // to fold the partial sums of one element
+constexpr double kFoldLanes = 8;      // to fold the partial sums of one element
 constexpr double kTileStart = 25;
-constexpr double kBytesPerCycle = 5;    // from memory
-constexpr double kAlone = 60e3;         // what one call does
-constexpr double kBlock = 250e3;        // the aim for one block
+constexpr double kSumNear = 1.5, kSumFar = 4;  // to store a vector of sums, or take it from scratch and back
+constexpr double kNear[] = {0.5, 2.2, 6};  // to load a vector from the first, second, third cache
+constexpr double kFar = 9;            // to read a vector from memory
+constexpr double kPiece = 55;         // and what each piece of a row costs, where rows are a page apart
+constexpr double kBytesPerCycle = 5;  // from memory
+constexpr double kAlone = 60e3;       // what one call does
+constexpr double kBlock = 250e3;      // the aim for one block
+constexpr double kMostBlocks = 256;
+
+constexpr std::int64_t kFirstCache = 32 << 10, kSecondCache = 1 << 20;
+constexpr std::int64_t kPage = 4096;
+constexpr std::int64_t kSecondCachePeriod = 128 << 10;  // addresses that far apart share a set
 
 /// The problem with its operands in their roles.
 struct View {
-  std::int64_t outer = 1, rows = 1, lanes = 1, sum = 1;
+  std::int64_t outer = 1, rows = 1, lanes = 1, sum = 1, width = 4;
   DotOperand row, lane;
-  std::int64_t row_sum = 0, lane_sum = 0, lane_lane = 0, out_lane = 0;  // strides
+  std::int64_t row_row = 0, row_sum = 0, lane_sum = 0, lane_lane = 0, out_lane = 0;  // strides
   bool one_sum = true;
+  bool beside() const { return lane.plain && (lane_lane == 1 || lane_lane == 0); }
 };
 
-View view_of(const DotProblem& p, bool swapped) {
+View view_of(const DotProblem& p, bool swapped, std::int64_t width) {
   View v;
+  v.width = width;
   for (std::size_t a = 0; a < p.lhs_axis; ++a) v.outer *= p.extent(a);
   const DotAxis& rows = p.axes[swapped ? p.rhs_axis : p.lhs_axis];
   const DotAxis& lanes = p.axes[swapped ? p.lhs_axis : p.rhs_axis];
@@ -41,6 +61,7 @@ View view_of(const DotProblem& p, bool swapped) {
   v.sum = p.sum_extent();
   v.row = swapped ? p.rhs : p.lhs;
   v.lane = swapped ? p.lhs : p.rhs;
+  v.row_row = swapped ? rows.rhs : rows.lhs;
   v.row_sum = swapped ? sum.rhs : sum.lhs;
   v.lane_sum = swapped ? sum.lhs : sum.rhs;
   v.lane_lane = swapped ? lanes.lhs : lanes.rhs;
@@ -55,25 +76,85 @@ std::int64_t power_of_two_at_least(std::int64_t x) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(x, 1))));
 }
 
+// Whether rows at this distance, so many, stay in a cache of so many ways whose sets repeat after `period` bytes.
+bool rows_fit(std::int64_t rows, std::int64_t distance, std::int64_t period, std::int64_t ways) {
+  const std::int64_t places = period / std::gcd(std::max<std::int64_t>(distance, 64), period);
+  return rows <= places * ways;
+}
+
+// Cycles to load a vector of a panel again, for the next tile of rows.
+double load_again(const View& v, const DotForm& form) {
+  const std::int64_t steps = form.sum_block > 0 ? form.sum_block : v.sum;
+  const std::int64_t bytes = steps * form.vectors * form.lanes * v.width, distance = std::abs(v.lane_sum) * v.width;
+  const bool first = form.pack_lanes || rows_fit(steps, distance, kPage, 10);
+  const bool second = form.pack_lanes || rows_fit(steps, distance, kSecondCachePeriod, 14);
+  if (bytes <= kFirstCache && first) return kNear[0];
+  return bytes <= kSecondCache && second ? kNear[1] : kNear[2];
+}
+
+// Cycles to get a vector to the core for the first time, of an operand read in pieces of so many bytes, so far apart.
+double load_pieces(bool far, std::int64_t piece_bytes, std::int64_t distance) {
+  const double pieces = 64.0 / static_cast<double>(piece_bytes);
+  if (!far) return kNear[1] * std::max(1.0, pieces);
+  return distance >= kPage ? kNear[2] + kPiece * pieces : kFar * std::max(1.0, pieces);
+}
+
+// Of the lanes' operand, in cells of so many lanes.
+double load_lanes(const View& v, const DotForm& form, std::int64_t cell_lanes) {
+  if (!v.beside()) return 0;
+  const bool far = v.lanes * v.sum * v.width > kSecondCache;
+  const bool along = form.pack_at_once || form.sum_block > 0;
+  const std::int64_t piece = along ? cell_lanes * v.width : form.vectors * 64;
+  return load_pieces(far, std::max<std::int64_t>(piece, 64), std::abs(v.lane_sum) * v.width) +
+         (form.pack_lanes ? 16 * (far ? kCopyFarLane : kCopyLane) : 0);
+}
+
+// Of the rows' operand: a row's steps lie together, or the rows of a step, or nothing does.
+double load_rows(const View& v, const DotForm& form) {
+  if (!v.row.plain) return 0;
+  const bool far = v.rows * v.sum * v.width > kSecondCache;
+  if (v.row_sum == 1 || v.sum == 1) return far ? kFar : kNear[1];
+  const std::int64_t together = v.row_row != 1 ? 1 : form.pack_rows ? v.rows : form.rows;
+  return load_pieces(far, std::min<std::int64_t>(together * v.width, 1024), std::abs(v.row_sum) * v.width) +
+         (form.pack_rows && far ? 16 * (kCopyFarLane - kCopyLane) : 0);
+}
+
+// Of the rows' operand again, for the next group of vectors.
+double rows_again(const View& v, const DotForm& form) {
+  const std::int64_t steps = form.sum_block > 0 ? form.sum_block : v.sum;
+  const bool second = form.pack_rows || v.row_sum == 1 ||
+                      rows_fit(steps, std::abs(v.row_sum) * v.width, kSecondCachePeriod, 14);
+  return second ? 0 : load_rows(v, form);
+}
+
 // Cycles of one k of a tile.
 double step_cycles(std::int64_t rows, std::int64_t vectors, std::int64_t chains, double lane_load) {
   const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
   // The broadcast of a row's element used once, or a vector used once, is part of the multiply-add.
-  const double instructions = r * v + (vectors > 1 && rows > 1 ? r + v : rows > 1 ? 1 : 1) + 2;
+  const double instructions = r * v + (vectors > 1 && rows > 1 ? r + v : 1) + 2;
   const double loads = r * 0.5 + v * lane_load;
-  return std::max({r * v * 0.5, loads, instructions / 6, 4.0 / static_cast<double>(chains)});
+  return std::max({r * v * 0.5, loads, instructions / 6, 4.0 / static_cast<double>(chains)}) + 0.1 * loads;
 }
 
 double tiles_cycles(const View& view, const DotForm& form) {
   const std::int64_t vectors = ceil_div(view.lanes, form.lanes);
-  const bool beside = form.pack_lanes || view.lane_lane == 1 || view.lane_lane == 0;
-  const double lane_load = beside ? 0.5 : kGatherLane * static_cast<double>(form.lanes);
-  double cycles = 0;
+  const bool beside = form.pack_lanes || view.beside();
+  const double gather = kApartLane * static_cast<double>(form.lanes);
+  const double again = beside ? load_again(view, form) : gather;
+  const auto steps = static_cast<double>(view.sum);
+  // Each block of steps starts its tiles anew and takes the sums from scratch and back.
+  const double starts = form.sum_block > 0 ? static_cast<double>(ceil_div(view.sum, form.sum_block)) : 1;
+  const auto groups = static_cast<double>(ceil_div(vectors, form.vectors));
+  const bool sums_near = form.sum_block == 0 || view.rows * std::min<std::int64_t>(view.lanes, 256) * view.width <= kFirstCache;
+  const double start = sums_near ? kSumNear : kSumFar;
+  double cycles = steps * static_cast<double>(vectors) * load_lanes(view, form, view.lanes) +
+                  steps * static_cast<double>(view.rows) / 16 *
+                      (load_rows(view, form) + (groups - 1) * rows_again(view, form));
   for (const DotRun& v : balanced_runs(vectors, form.vectors))
     for (const DotRun& r : balanced_runs(view.rows, form.rows)) {
       const auto count = static_cast<double>(v.count * r.count), size = static_cast<double>(v.size * r.size);
-      const double step = step_cycles(r.size, v.size, form.chains, lane_load);
-      cycles += count * (static_cast<double>(view.sum) * step + kTileStart + size * 1.5);
+      const double step = step_cycles(r.size, v.size, form.chains, view.rows > r.size || !beside ? again : kNear[0]);
+      cycles += count * (steps * step + starts * (kTileStart + size * start));
     }
   return cycles;
 }
@@ -101,8 +182,8 @@ double choose_tile(const View& view, DotForm& form, std::int64_t registers) {
 }
 
 // Sums that run side by side, so that eight multiply-adds are under way; a matter of shape and type alone.
-std::int64_t chains_for(const View& view, std::int64_t lanes_of_type) {
-  const std::int64_t side_by_side = view.rows * ceil_div(view.lanes, lanes_of_type);
+std::int64_t chains_for(const View& view) {
+  const std::int64_t side_by_side = view.rows * ceil_div(view.lanes, 64 / view.width);
   std::int64_t chains = 1;
   while (side_by_side * chains * 2 <= 8 && view.sum >= chains * 8) chains *= 2;
   return chains;
@@ -118,30 +199,78 @@ struct Chosen {
   double cycles = 0;  // of one outer iteration, packing included
 };
 
+// How the lanes' operand may be gone through.
+std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
+  std::vector<DotForm> ways;
+  const auto add = [&](bool pack, bool at_once, std::int64_t block) {
+    DotForm way = form;
+    way.pack_lanes = pack;
+    way.pack_at_once = at_once;
+    way.sum_block = block;
+    ways.push_back(way);
+  };
+  if (!v.beside()) {
+    add(v.rows > 8 && v.lanes > 1, false, 0);
+    return ways;
+  }
+  add(false, false, 0);
+  const bool large = v.lanes * v.sum * v.width > kSecondCache / 4;
+  if (!large || v.lane_lane == 0) return ways;
+  if (v.rows > 8) add(true, false, 0);
+  if (!v.one_sum || form.chains > 1) return ways;
+  if (v.rows > 1 && v.sum > 64) add(false, false, v.rows <= 24 ? 16 : 32);
+  if (v.rows > 8 && v.sum > 512) add(true, true, 256);
+  return ways;
+}
+
+void consider_ways(const View& v, const DotForm& form, const VectorUnit& unit, Chosen& best) {
+  for (DotForm way : ways_of(v, form)) {
+    double cycles = choose_tile(v, way, unit.num_registers) + store_cycles(v);
+    if (way.pack_lanes && !v.beside())
+      cycles += static_cast<double>(v.lanes * v.sum) * (v.lane.plain ? kGatherLane : 2 * kGatherLane);
+    if (way.pack_rows) cycles += static_cast<double>(v.rows * v.sum) * kCopyLane;
+    if (cycles < best.cycles) best = {way, cycles};
+  }
+}
+
 Chosen choose_tiles(const DotProblem& problem, bool swapped, std::int64_t width, const VectorUnit& unit) {
-  const View v = view_of(problem, swapped);
-  Chosen c;
-  c.form.swapped = swapped;
-  c.form.lanes = std::min(unit.vector_bytes / width, power_of_two_at_least(v.lanes));
-  c.form.chains = chains_for(v, 64 / width);
-  const bool scattered = !v.lane.plain || (v.lane_lane != 1 && v.lane_lane != 0);
-  c.form.pack_lanes = scattered && v.rows > 8 && v.lanes > 1;
-  c.form.pack_rows = (v.row.narrow || !v.row.plain) && v.rows * v.sum >= 64;
-  c.cycles = choose_tile(v, c.form, unit.num_registers) + store_cycles(v);
-  if (c.form.pack_lanes)
-    c.cycles += static_cast<double>(v.lanes * v.sum) * (v.lane.plain ? kGatherLane : 2 * kGatherLane);
-  if (c.form.pack_rows) c.cycles += static_cast<double>(v.rows * v.sum) * kCopyLane;
-  return c;
+  const View v = view_of(problem, swapped, width);
+  Chosen best;
+  best.cycles = INFINITY;
+  DotForm form;
+  form.swapped = swapped;
+  form.lanes = std::min(unit.vector_bytes / width, power_of_two_at_least(v.lanes));
+  form.chains = chains_for(v);
+  const bool convert_rows = (v.row.narrow || !v.row.plain) && v.rows * v.sum >= 64;
+  const bool gather_rows = v.row.plain && v.row_row == 1 && v.row_sum != 1 && v.rows * v.sum * width > kSecondCache / 4;
+  for (const bool pack_rows : {convert_rows, convert_rows || gather_rows}) {
+    form.pack_rows = pack_rows;
+    consider_ways(v, form, unit, best);
+  }
+  return best;
 }
 
 bool may_fold(const DotProblem& problem, DType type) {
-  const View v = view_of(problem, false);
+  const View v = view_of(problem, false, byte_width(type));
   return v.one_sum && v.row.plain && v.lane.plain && v.row_sum == 1 && v.lane_sum == 1 && v.sum >= 16 &&
          type != DType::Pred && !is_complex(type);
 }
 
+double fold_cycles(const View& v, const DotForm& form) {
+  const auto r = static_cast<double>(form.rows), c = static_cast<double>(form.vectors);
+  const auto again = [&](std::int64_t rows) { return kNear[rows * v.sum * v.width <= kFirstCache ? 0 : 1]; };
+  // Rows come again for all columns, columns for all rows.
+  const double loads = r * again(form.rows) + c * (v.rows <= form.rows ? kNear[0] : again(form.vectors));
+  const double convert = v.row.narrow || v.lane.narrow ? 0.5 * (r + c) : 0;
+  const double step = std::max(r * c * 0.5, loads) + 0.1 * loads + convert;
+  const double elements = static_cast<double>(v.rows * v.lanes), vectors = static_cast<double>(v.sum * v.width) / 64;
+  const bool far = v.lanes * v.sum * v.width > kSecondCache;
+  return elements * (vectors * step / (r * c) + kFoldLanes) +
+         static_cast<double>(v.lanes) * vectors * (far ? kFar : kNear[1]);
+}
+
 Chosen choose_fold(const DotProblem& problem, std::int64_t width, const VectorUnit& unit) {
-  const View v = view_of(problem, false);
+  const View v = view_of(problem, false, width);
   Chosen c;
   c.form.kind = DotForm::Kind::Fold;
   const bool vector = v.rows == 1 || v.lanes == 1;
@@ -153,40 +282,46 @@ Chosen choose_fold(const DotProblem& problem, std::int64_t width, const VectorUn
   const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(sums)));
   c.form.rows = std::min(v.rows, std::max(side, sums / std::max<std::int64_t>(v.lanes, 1)));
   c.form.vectors = std::max<std::int64_t>(1, std::min(v.lanes, sums / c.form.rows));
-  const double step = (vector ? 0.625 : 0.6) * (v.row.narrow || v.lane.narrow ? 3 : 1);
-  const double elements = static_cast<double>(v.rows * v.lanes);
-  c.cycles = elements * (static_cast<double>(v.sum * width) / 64 * step + kFoldLanes);
+  c.cycles = fold_cycles(v, c.form);
   return c;
 }
 
-double bytes_of(const View& v, std::int64_t width) {
-  return static_cast<double>((v.rows * v.sum + v.lanes * v.sum + v.rows * v.lanes) * width);
+double bytes_of(const View& v) {
+  return static_cast<double>((v.rows * v.sum + v.lanes * v.sum + v.rows * v.lanes) * v.width);
 }
 
 // Cells of the grid: as many as the work is worth, cut where least is read or packed twice.
 void choose_cells(const DotProblem& problem, Chosen& c, std::int64_t width) {
   DotForm& form = c.form;
-  const View v = view_of(problem, form.swapped);
-  const double cycles = std::max(c.cycles, bytes_of(v, width) / kBytesPerCycle);
+  const View v = view_of(problem, form.swapped, width);
+  const double cycles = std::max(c.cycles, bytes_of(v) / kBytesPerCycle);
   const double total = cycles * static_cast<double>(v.outer);
   if (total < kAlone) return;
-  form.blocks = std::max<std::int64_t>(2, static_cast<std::int64_t>(total / kBlock));
+  form.blocks = static_cast<std::int64_t>(std::clamp(total / kBlock, 2.0, kMostBlocks));
   if (v.outer >= form.blocks) return;
   const std::int64_t wanted = ceil_div(form.blocks, v.outer);
   const bool fold = form.kind == DotForm::Kind::Fold;
   const std::int64_t row_tiles = ceil_div(v.rows, form.rows);
   const std::int64_t lane_tiles = ceil_div(fold ? v.lanes : ceil_div(v.lanes, form.lanes), form.vectors);
+  const double elements = static_cast<double>(v.lanes * v.sum);
+  const auto load = [&](std::int64_t cells) {
+    return fold ? 0.1 * elements
+                : !v.beside() ? kGatherLane * elements : load_lanes(v, form, ceil_div(v.lanes, cells)) / 16 * elements;
+  };
   double least = INFINITY;
-  for (std::int64_t rows = 1; rows <= std::min(row_tiles, wanted); ++rows) {
-    const std::int64_t lanes = std::min(lane_tiles, ceil_div(wanted, rows));
+  const std::int64_t most_rows = std::min(row_tiles, wanted);
+  for (std::int64_t n = 0; n < most_rows * 4; ++n) {
+    // As many cells as wanted, or a half or a quarter of that.
+    const std::int64_t rows = n / 4 + 1, lanes = std::min(lane_tiles, ceil_div(wanted, rows << n % 4));
     const std::int64_t per_row = ceil_div(row_tiles, rows), per_lane = ceil_div(lane_tiles, lanes);
     const std::int64_t used_rows = ceil_div(row_tiles, per_row), used_lanes = ceil_div(lane_tiles, per_lane);
     const double idle = static_cast<double>(per_row * used_rows * per_lane * used_lanes) /
                         static_cast<double>(row_tiles * lane_tiles);
-    const double pack_lanes = static_cast<double>(used_rows * v.lanes * v.sum) * (form.pack_lanes ? kGatherLane : 0.05);
-    const double pack_rows = static_cast<double>(used_lanes * v.rows * v.sum) * (form.pack_rows ? kCopyLane : 0.05);
+    const double rows_again = static_cast<double>(v.rows * v.sum) * (form.pack_rows ? kCopyLane : 0.1);
     const double missing = static_cast<double>(wanted) / static_cast<double>(used_rows * used_lanes);
-    const double cost = cycles * (0.9 + 0.1 * idle) * std::max(1.0, 0.5 + 0.5 * missing) + pack_lanes + pack_rows;
+    const double cost = cycles * (0.9 + 0.1 * idle) * std::max(1.0, 0.97 + 0.03 * missing) +
+                        static_cast<double>(used_rows) * load(used_lanes) - load(1) +
+                        static_cast<double>(used_lanes - 1) * rows_again;
     if (cost >= least) continue;
     least = cost;
     form.row_cells = used_rows;
@@ -207,7 +342,7 @@ std::vector<DotRun> balanced_runs(std::int64_t total, std::int64_t largest) {
 
 DotForm choose_form(const DotProblem& problem, DType sum_type, const VectorUnit& unit, bool shared) {
   const std::int64_t width = byte_width(sum_type);
-  const View view = view_of(problem, false);
+  const View view = view_of(problem, false, width);
   if (view.outer * view.rows * view.lanes == 0) return {};
   // What decides about the order of sums knows one machine only.
   const VectorUnit reference;

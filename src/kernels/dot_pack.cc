@@ -20,8 +20,9 @@ void DotBuilder::place_scratch() {
   for (std::size_t a = p_.rhs_axis + 1; a + 1 < p_.axes.size(); ++a) sum *= p_.extent(a);
   const std::int64_t width = form_.vectors * form_.lanes, held = groups_.held * form_.lanes;
   // No multiple of a large power of two, which would put all rows into the same cache sets.
-  row_pitch_ = (sum + 15) / 16 * 16 + 16;
-  panel_base_ = form_.pack_rows ? rows_.held * row_pitch_ : 0;
+  packed_rows_dense_ = packs_rows_dense();
+  row_pitch_ = ((packed_rows_dense_ ? rows_.held : sum) + 15) / 16 * 16 + 16;
+  panel_base_ = form_.pack_rows ? (packed_rows_dense_ ? sum : rows_.held) * row_pitch_ : 0;
   sums_base_ = panel_base_ + (form_.pack_lanes ? sum * (form_.pack_at_once ? held : width) : 0);
   sums_pitch_ = form_.sum_block > 0 ? held + 16 : width;
   scratch_elements_ = sums_base_;
@@ -38,15 +39,26 @@ Expected<> DotBuilder::after_packing(const Body& body) {
   return done;
 }
 
-// Each row's steps beside each other.
+// Rows keep what is dense: a step's rows beside each other where the operand has them so, else a row's steps.
+bool DotBuilder::packs_rows_dense() const {
+  const DotOperand& operand = form_.swapped ? p_.rhs : p_.lhs;
+  const DotAxis &rows = p_.axes[row_axis_], &sum = p_.axes.back();
+  return operand.plain && (form_.swapped ? rows.rhs : rows.lhs) == 1 && (form_.swapped ? sum.rhs : sum.lhs) != 1;
+}
+
+Index DotBuilder::packed_row(const Index& local) const {
+  return packed_rows_dense_ ? sum_index() * row_pitch_ + local : local * row_pitch_ + sum_index();
+}
+
 Expected<> DotBuilder::pack_rows() {
-  const Index row = begin_part(rows_.held, rows_.length);
+  std::size_t loops = 1;
+  if (packed_rows_dense_) loops += begin_sums();
+  const Index row = begin_part(rows_.held, rows_.length, packed_rows_dense_ ? kPackLanes : 0);
+  if (!packed_rows_dense_) loops += begin_sums(kPackLanes);
   at_[row_axis_] = rows_.first + row;
-  std::size_t loops = begin_sums(kPackLanes);
   const Value v = TRY(row_operand());
-  b_.store_linear(scratch_, row * row_pitch_ + sum_index(), v);
+  b_.store_linear(scratch_, packed_row(row), v);
   while (loops-- > 0) b_.end_loop();
-  b_.end_loop();
   return {};
 }
 

@@ -115,7 +115,7 @@ std::size_t DotBuilder::begin_sums(int lanes) {
 Expected<Value> DotBuilder::row_element(const Tile& t, std::int64_t row) {
   if (form_.pack_rows) {
     const Index local = t.first_row + row + rows_.first * -1;
-    return b_.load_linear(scratch_, local * row_pitch_ + sum_index() + written_, type_);
+    return b_.load_linear(scratch_, packed_row(local) + written_, type_);
   }
   at_[row_axis_] = t.first_row + row;
   return row_operand();
