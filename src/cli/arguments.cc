@@ -17,9 +17,10 @@ namespace {
 
 constexpr std::int64_t kMaxDevices = 1024;
 
-std::string argument_name(std::size_t leaf) {
+// Of the arrays among the leaves: tokens have no number.
+std::string argument_name(std::size_t number) {
   // Not "arg" + …: GCC 12 warns of what it makes of that.
-  return std::string("arg").append(std::to_string(leaf));
+  return std::string("arg").append(std::to_string(number));
 }
 
 Expected<arrays::Npz> read_arrays(const std::string& path) {
@@ -50,24 +51,24 @@ void say_made_up(std::size_t made_up, std::size_t all, const Options& options) {
 // From `npz`, or made up where it has no such array.
 Expected<std::vector<hlo::Literal>> leaves_from(const arrays::Npz& npz, const std::string& path,
                                                 std::span<const Shape> shapes, const Options& options) {
-  TRY(refuse_unknown(npz, shapes.size(), path));
   std::vector<hlo::Literal> leaves;
-  std::size_t made_up = 0, arrays_taken = 0;
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    if (!shapes[i].is_array()) {
-      leaves.emplace_back(shapes[i]);
+  std::size_t number = 0, made_up = 0;
+  for (const Shape& shape : shapes) {
+    if (!shape.is_array()) {
+      leaves.emplace_back(shape);
       continue;
     }
-    ++arrays_taken;
-    const arrays::Array* array = npz.find(argument_name(i));
+    const std::string name = argument_name(number++);
+    const arrays::Array* array = npz.find(name);
     if (array != nullptr) {
-      leaves.push_back(TRY(arrays::to_literal(*array, shapes[i], path + ": " + argument_name(i))));
+      leaves.push_back(TRY(arrays::to_literal(*array, shape, path + ": " + name)));
       continue;
     }
     ++made_up;
-    leaves.push_back(random_literal(shapes[i], options.random_seed, i));
+    leaves.push_back(random_literal(shape, options.random_seed, number - 1));
   }
-  say_made_up(made_up, arrays_taken, options);
+  TRY(refuse_unknown(npz, number, path));
+  say_made_up(made_up, number, options);
   return leaves;
 }
 

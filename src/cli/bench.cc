@@ -85,7 +85,7 @@ class Ports {
 struct Figures {
   double compile_s = 0;
   std::vector<double> run_s;  // sorted
-  std::int64_t temp_bytes = 0, scratch_bytes = 0, page_faults = 0;
+  std::int64_t temp_bytes = 0, scratch_bytes = 0, peak_rss_bytes = 0, page_faults = 0;
   std::int64_t moved_bytes = 0;         // arguments, results and temporaries
   double copy_bytes_per_s = 0;          // read and written, on the same threads
   double median() const { return run_s[run_s.size() / 2]; }
@@ -145,7 +145,7 @@ std::string json(const Source& source, const Figures& f) {
   line["call_runs"] = f.run_s.size();
   line["temp_bytes"] = f.temp_bytes;
   line["scratch_bytes"] = f.scratch_bytes;
-  line["peak_rss_bytes"] = peak_rss_bytes();
+  line["peak_rss_bytes"] = f.peak_rss_bytes;
   line["page_faults"] = f.page_faults;
   // A path need not be UTF-8.
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -159,7 +159,7 @@ std::string text(const Source& source, const Figures& f, const buffers::Assignme
   out << "run        median " << f.median() * 1e6 << " us, least " << f.run_s.front() * 1e6 << " us, of " << f.run_s.size()
       << " runs\n";
   out << "memory     temporaries " << f.temp_bytes << " bytes, scratch " << f.scratch_bytes << ", peak resident "
-      << peak_rss_bytes() << ", page faults in these runs " << f.page_faults << "\n";
+      << f.peak_rss_bytes << ", page faults in these runs " << f.page_faults << "\n";
   const double rate = static_cast<double>(f.moved_bytes) / f.median();
   out << "bandwidth  arguments, results and temporaries once: " << rate * 1e-9 << " GB/s, "
       << 100 * rate / f.copy_bytes_per_s << " % of this machine's copy (" << f.copy_bytes_per_s * 1e-9 << " GB/s)\n";
@@ -201,6 +201,7 @@ Expected<int> bench(const Options& options) {
   runtime::ThreadPool pool(threads);
   Ports ports = TRY(Ports::create(executor->program(), compiler::parameter_leaves(*compiled.module), arguments[0]));
   TRY(measure(*executor, pool, ports, options.seconds, figures));
+  figures.peak_rss_bytes = peak_rss_bytes();
   if (options.json) {
     TRY(write_output(json(source, figures)));
     return kGood;

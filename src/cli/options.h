@@ -30,7 +30,7 @@ struct Options {
   double seconds = 2;
   std::string dump;                    ///< a folder
   std::vector<std::string> passes;
-  std::string stage, format;
+  std::string stage, format;           ///< format json sets `json`
 };
 
 /// Options, or the status to exit with because all has been said.

@@ -167,7 +167,12 @@ void add_show(CLI::App& app, Options& o) {
     help.append("\n").append(stage.name).append(": ").append(stage.help);
   }
   CLI::App* show = app.add_subcommand("show", "Print what a stage of the compiler made")->footer(kShowExamples);
-  show->callback([&o] { o.command = Command::Show; });
+  show->callback([&o] {
+    o.command = Command::Show;
+    o.json = o.format == "json";
+    if (o.json && !compiler::stage_named(o.stage)->has_json)
+      throw CLI::ValidationError("--format", "there is no json for " + o.stage);
+  });
   add_program(*show, o);
   show->add_option("--stage", o.stage, help)->option_text("NAME")->required()->check(CLI::IsMember(names));
   show->add_option("--format", o.format, "text (default), or json for buffers and memory")

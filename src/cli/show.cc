@@ -12,12 +12,13 @@ namespace {
 
 Expected<std::string> text_of(const Options& options, const Source& source) {
   const Progress progress("compiling " + source.path);
+  const compiler::Stage& stage = *compiler::stage_named(options.stage);
   if (!source.is_kernel) {
     auto module = TRY(read_module(source, options));
-    return compiler::show(std::move(module), options.stage);
+    return compiler::show(std::move(module), stage, options.json);
   }
   const std::vector<kernels::Kernel> kernels = TRY(parse_kernels(source));
-  return compiler::show_kernels(kernels, options.stage);
+  return compiler::show_kernels(kernels, stage);
 }
 
 }  // namespace

@@ -164,6 +164,9 @@ class ProgramBuilder {
         for (runtime::Step& s : inner) to.push_back(std::move(s));
         return {};
       }
+      case Opcode::CustomCall:
+        return fail(Code::Unimplemented, i.name(), ": no code yet for the custom call target ",
+                    i.attr<hlo::CustomCallAttr>().target);
       default:
         return fail(Code::Unimplemented, i.name(), ": no kernel yet for ", i.opcode(), " in ", i.shape());
     }

@@ -1,5 +1,7 @@
 #include "compiler/check.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -219,6 +221,19 @@ class Checker {
   std::unordered_map<const Instruction*, bool> checked_;
 };
 
+// The checker has all memory at once; what the system lacks would end the process.
+Expected<> check_memory(const runtime::Program& program) {
+  const std::int64_t available = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  std::int64_t bytes = 0;
+  for (const runtime::Allocation& a : program.allocations) {
+    bytes += std::min(a.size_bytes, available);
+    if (bytes >= available)
+      return fail(Code::ResourceExhausted, program.name, ": needs more memory than this machine's ", available >> 20,
+                  " MiB");
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<CheckReport> check(std::unique_ptr<hlo::Module> module, std::span<const Literal> arguments,
@@ -228,6 +243,7 @@ Expected<CheckReport> check(std::unique_ptr<hlo::Module> module, std::span<const
   compile_options.regions = false;
   compile_options.taps = true;
   const Compiled compiled = TRY(compile(std::move(module), compile_options));
+  TRY(check_memory(compiled.program));
   return Checker(compiled, options).run(arguments);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
 #include "compiler/show_memory.h"
@@ -17,14 +18,14 @@ namespace hloom::compiler {
 namespace {
 
 constexpr Stage kStages[] = {
-    {"hlo", "the module after all passes", false},
-    {"fusions", "the module after fusion: what is one kernel, and why the rest is not", false},
-    {"buffers", "where each value lies, and when", false},
-    {"memory", "bytes by kind, and what is updated in place or copied", false},
-    {"kernels", "the loop nests", true},
-    {"program", "the steps that run", false},
-    {"llvm", "LLVM IR of each kernel", true},
-    {"asm", "assembly of each kernel", true},
+    {"hlo", "the module after all passes", false, false},
+    {"fusions", "the module after fusion: what is one kernel, and why the rest is not", false, false},
+    {"buffers", "where each value lies, and when", false, true},
+    {"memory", "bytes by kind, and what is updated in place or copied", false, true},
+    {"kernels", "the loop nests", true, false},
+    {"program", "the steps that run", false, false},
+    {"llvm", "LLVM IR of each kernel", true, false},
+    {"asm", "assembly of each kernel", true, false},
 };
 
 Expected<std::string> show_code(std::span<const kernels::Kernel> kernels, std::string_view stage) {
@@ -50,27 +51,33 @@ std::string numbered(int number, std::string_view name) {
 
 std::span<const Stage> stages() { return kStages; }
 
-Expected<std::string> show(std::unique_ptr<hlo::Module> module, std::string_view stage, const Options& options) {
-  if (stage == "hlo" || stage == "fusions") {
+const Stage* stage_named(std::string_view name) {
+  const auto found = std::ranges::find(kStages, name, &Stage::name);
+  return found == std::end(kStages) ? nullptr : found;
+}
+
+Expected<std::string> show(std::unique_ptr<hlo::Module> module, const Stage& stage, bool json, const Options& options) {
+  HLOOM_CHECK(!json || stage.has_json);
+  if (stage.name == "hlo" || stage.name == "fusions") {
     TRY(passes::run_standard(*module));
-    if (stage == "fusions") TRY(fusion::fuse(*module));
+    if (stage.name == "fusions") TRY(fusion::fuse(*module));
     return text::print(*module);
   }
   Options without_code = options;
   without_code.generate_code = false;
   const Compiled compiled = TRY(compile(std::move(module), without_code));
-  if (stage == "buffers") return buffers_text(compiled.assignment);
-  if (stage == "memory") return memory_text(compiled.assignment);
-  if (stage == "program") return runtime::to_string(compiled.program);
-  return show_code(compiled.kernels, stage);
+  const buffers::Assignment& assignment = compiled.assignment;
+  if (stage.name == "buffers") return json ? buffers_json(assignment) : buffers_text(assignment);
+  if (stage.name == "memory") return json ? memory_json(assignment) : memory_text(assignment);
+  if (stage.name == "program") return runtime::to_string(compiled.program);
+  return show_code(compiled.kernels, stage.name);
 }
 
-Expected<std::string> show_kernels(std::span<const kernels::Kernel> kernels, std::string_view stage) {
-  const auto found = std::ranges::find(kStages, stage, &Stage::name);
-  if (found == std::end(kStages) || !found->of_kernels)
-    return fail(Code::InvalidArgument, "a kernel has no stage ", stage, "; it has kernels, llvm and asm");
+Expected<std::string> show_kernels(std::span<const kernels::Kernel> kernels, const Stage& stage) {
+  if (!stage.of_kernels)
+    return fail(Code::InvalidArgument, "a kernel has no stage ", stage.name, "; it has kernels, llvm and asm");
   for (const kernels::Kernel& kernel : kernels) TRY(kernels::verify(kernel));
-  return show_code(kernels, stage);
+  return show_code(kernels, stage.name);
 }
 
 Expected<> dump_compiled(const Compiled& compiled, int first_number,

@@ -1,6 +1,6 @@
 // What each stage of the compiler made, as text.
 //
-//   std::string text = TRY(compiler::show(std::move(module), "fusions"));
+//   std::string text = TRY(compiler::show(std::move(module), *compiler::stage_named("fusions")));
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,21 @@ struct Stage {
   std::string_view name;
   std::string_view help;
   bool of_kernels;  ///< can be shown of kernels alone
+  bool has_json;
 };
 
 /// What can be shown, in the order in which it is made.
 std::span<const Stage> stages();
 
-/// The text of a stage. Needs: a verified module; a name of stages().
-/// Errors: those of compile().
-Expected<std::string> show(std::unique_ptr<hlo::Module>, std::string_view stage, const Options& options = {});
+/// The stage of that name, or null.
+const Stage* stage_named(std::string_view name);
+
+/// The text of a stage, or JSON. Needs: a verified module; JSON only where the stage has it. Errors: those of compile().
+Expected<std::string> show(std::unique_ptr<hlo::Module>, const Stage&, bool json = false, const Options& = {});
 
 /// The same of kernels. Errors: InvalidArgument if the stage comes before kernels, or a kernel does not verify; those
 /// of the code generator.
-Expected<std::string> show_kernels(std::span<const kernels::Kernel>, std::string_view stage);
+Expected<std::string> show_kernels(std::span<const kernels::Kernel>, const Stage&);
 
 /// Gives `dump` what compile() left: buffers, memory, the steps, and each kernel with its LLVM IR and assembly, under
 /// names that sort behind `first_number` - 1.

@@ -1,5 +1,6 @@
 #include "compiler/show_memory.h"
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace hloom::compiler {
@@ -43,6 +44,11 @@ std::int64_t bytes_of(const buffers::Assignment& assignment, Kind kind) {
   return bytes;
 }
 
+// Names in HLO text may hold any bytes.
+std::string to_text(const nlohmann::ordered_json& json) {
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 std::string buffers_text(const buffers::Assignment& assignment) {
@@ -70,6 +76,41 @@ std::string memory_text(const buffers::Assignment& assignment) {
       out << "copied, because " << d.reason << "\n";
   }
   return std::move(out).str();
+}
+
+std::string buffers_json(const buffers::Assignment& assignment) {
+  nlohmann::ordered_json json = {{"allocations", nlohmann::ordered_json::array()},
+                                 {"arena", nlohmann::ordered_json::array()}};
+  for (const buffers::Allocation& a : assignment.allocations()) {
+    nlohmann::ordered_json row = {{"kind", name_of(a.kind)}, {"bytes", a.bytes}};
+    if (a.kind == Kind::Constant) row["constant"] = a.constant->name();
+    if (a.kind == Kind::Parameter || a.kind == Kind::Result) row["number"] = a.number;
+    if (a.aliased_result >= 0) row["donated_to_result"] = a.aliased_result;
+    json["allocations"].push_back(std::move(row));
+  }
+  for (const buffers::ArenaBlock& block : assignment.blocks()) {
+    nlohmann::ordered_json live = nlohmann::ordered_json::array();
+    for (const buffers::Interval& i : block.live.parts()) live.push_back({i.begin, i.end});
+    json["arena"].push_back(
+        {{"offset", block.offset}, {"bytes", block.bytes}, {"live", std::move(live)}, {"values", block.values}});
+  }
+  return to_text(json);
+}
+
+std::string memory_json(const buffers::Assignment& assignment) {
+  nlohmann::ordered_json json;
+  for (const Kind kind : {Kind::Parameter, Kind::Result, Kind::Constant, Kind::Arena})
+    json[std::string(name_of(kind)) + "_bytes"] = bytes_of(assignment, kind);
+  json["arena_live_bytes"] = assignment.lower_bound();
+  json["updates"] = nlohmann::ordered_json::array();
+  for (const buffers::InPlaceDecision& d : assignment.decisions())
+    json["updates"].push_back({{"at", d.at},
+                               {"kind", buffers::name(d.kind)},
+                               {"leaf", d.leaf},
+                               {"bytes", d.bytes},
+                               {"in_place", d.in_place},
+                               {"reason", d.reason}});
+  return to_text(json);
 }
 
 }  // namespace hloom::compiler

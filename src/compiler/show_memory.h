@@ -1,4 +1,4 @@
-// The plan of a program's memory, for people.
+// The plan of a program's memory, for people and for other programs.
 #pragma once
 
 #include <string>
@@ -11,5 +11,11 @@ namespace hloom::compiler {
 std::string buffers_text(const buffers::Assignment&);
 /// Bytes by kind, and for each window update, loop carry, branch and result "in place" or "copied, because …".
 std::string memory_text(const buffers::Assignment&);
+
+/// The same as JSON: {"allocations": […], "arena": [{"offset", "bytes", "live": [[begin, end], …], "values"}, …]}.
+std::string buffers_json(const buffers::Assignment&);
+/// {"parameter_bytes", "result_bytes", "constant_bytes", "arena_bytes", "arena_live_bytes", "updates": [{"at", "kind", "leaf",
+/// "bytes", "in_place", "reason"}, …]}.
+std::string memory_json(const buffers::Assignment&);
 
 }  // namespace hloom::compiler
