@@ -73,7 +73,7 @@ Value Builder::emit(std::string key, DType type, std::size_t at, S statement) {
   const Value result = statement.result;
   scopes_[at].block->push_back(Statement{std::move(statement)});
   scopes_[at].known.emplace(std::move(key), result);
-  if (findings) ++findings->num_lines;
+  if (findings && at > 0) ++findings->num_lines;
   return result;
 }
 

@@ -40,7 +40,7 @@ struct Findings {
   std::map<Value, bool> opaque;
   /// Something had to be selected element by element: masks in inner loops.
   bool has_selects = false;
-  std::int64_t num_lines = 0;
+  std::int64_t num_lines = 0;  ///< those in a loop
 };
 
 /// Statements go to the outermost open block in which their operands are known, so loop invariants need no pass.
@@ -54,6 +54,9 @@ class Builder {
   Kernel finish() &&;
 
   DType type(Value v) const { return kernel_.type(v); }
+
+  /// Whether the value is computed outside of all loops.
+  bool is_invariant(Value v) const { return depth(v) == 0; }
 
   // --- Values. Equal ones are made once.
   Value constant(DType, std::uint64_t low, std::uint64_t high = 0);

@@ -215,7 +215,7 @@ struct Trial {
   std::vector<std::vector<std::int64_t>> strides;  // of each access, by axis
   std::vector<std::vector<std::int64_t>> splits;   // wanted, by axis
   std::vector<bool> opaque;                        // used other than in addresses, by axis
-  bool linear = true;                              // no access depends on anything but axes
+  bool linear = true;                              // no access depends on anything but axes and what no loop changes
   std::int64_t num_lines = 0;
 };
 
@@ -239,14 +239,16 @@ Expected<Trial> try_element(What what, const DotFusion& fusion, const Places& pl
     TRY(what == What::Lhs ? elements.lhs(axes, indices) : elements.rhs(axes, indices));
   }
   Trial trial;
+  const bool any_moves = std::ranges::any_of(findings.accesses, [](const auto& x) { return !x.terms.empty(); });
   for (const Findings::Access& access : findings.accesses) {
+    if (access.terms.empty() && any_moves) continue;  // read once: the start of a slice
     auto& strides = trial.strides.emplace_back(axes.size());
     for (const Index::Term& t : access.terms) {
       const auto at = std::ranges::find(variables, t.value);
-      if (at == variables.end())
-        trial.linear = false;
-      else
+      if (at != variables.end())
         strides[static_cast<std::size_t>(at - variables.begin())] = t.coefficient;
+      else if (!b.is_invariant(t.value))
+        trial.linear = false;
     }
   }
   for (const Value v : variables) {
