@@ -25,8 +25,8 @@ const std::set<std::string_view> kCompiled = {
     "complex", "convert", "copy", "cosh", "cosine", "count-leading-zeros", "divide", "erf", "exponential",
     "exponential-minus-one", "floor", "imag", "is-finite", "log", "log-plus-one", "logistic", "maximum", "minimum",
     "multiply", "negate", "not", "or", "popcnt", "power", "real", "reduce-precision", "remainder", "round-nearest-afz",
-    "round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic", "shift-right-logical", "sign", "sine",
-    "sinh", "sqrt", "stochastic-convert", "subtract", "tan", "tanh", "xor",
+    "round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic", "shift-right-logical", "sign",
+    "sine", "sinh", "sqrt", "stochastic-convert", "subtract", "tan", "tanh", "xor",
     // data movement
     "bitcast", "bitcast-convert", "broadcast", "concatenate", "dynamic-slice", "dynamic-update-slice", "gather", "iota",
     "pad", "reshape", "reverse", "scatter", "slice", "transpose",
@@ -37,8 +37,7 @@ const std::set<std::string_view> kCompiled = {
 
 // Types that only the interpreter has.
 bool has_narrow_type(const Shape& shape) {
-  if (shape.is_tuple())
-    return std::any_of(shape.elements().begin(), shape.elements().end(), has_narrow_type);
+  if (shape.is_tuple()) return std::any_of(shape.elements().begin(), shape.elements().end(), has_narrow_type);
   return is_floating(shape.dtype()) && bit_width(shape.dtype()) <= 8;
 }
 
@@ -80,8 +79,8 @@ bool expect_case(const arrays::ConformanceCase& test) {
   if (!first && first.error().code() == Code::Unimplemented) return false;
   EXPECT_TRUE(first) << test.name << ": " << first.error().message() << "\n" << test.text;
   if (!first) return true;
-  EXPECT_EQ(arrays::compare_results(*first, test.expected, test.tolerances), std::nullopt)
-      << test.name << "\n" << test.text;
+  EXPECT_EQ(arrays::compare_results(*first, test.expected, test.tolerances), std::nullopt) << test.name << "\n"
+                                                                                           << test.text;
   for (const Way way : {Way{true, 2}, Way{false, 1}, Way{false, 2}}) {
     const auto again = run(test, way);
     EXPECT_TRUE(again) << test.name << ": " << again.error().message() << "\n" << test.text;
@@ -89,7 +88,8 @@ bool expect_case(const arrays::ConformanceCase& test) {
     const arrays::Tolerance same = arrays::Tolerance::exact();
     EXPECT_EQ(arrays::compare_results(*again, *first, {&same, 1}), std::nullopt)
         << test.name << ": other values " << (way.regions ? "in regions" : "without regions") << " on " << way.threads
-        << " threads\n" << test.text;
+        << " threads\n"
+        << test.text;
   }
   return true;
 }

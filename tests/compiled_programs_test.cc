@@ -19,11 +19,20 @@ namespace {
 const std::string kPrograms = HLOOM_SOURCE_DIR "/tests/programs", kCorpus = HLOOM_SOURCE_DIR "/../shared/corpus";
 
 // Of the corpus, what has to run compiled.
-constexpr const char* kCompiled[] = {"r01-mlp-adam",        "r05-gpt-decode-step", "r06-gpt-greedy-loop",
-                                     "r09-selective-scan",  "r14-graph-network",   "r17-diffrax-lorenz",
-                                     "r29-shallow-water-roll", "r29b-shallow-water-slices", "r30-lattice-boltzmann",
-                                     "r31-nbody-leapfrog",  "r31b-nbody-gradient", "r33-hidden-markov",
-                                     "r35-kmeans",          "r35b-knn"};
+constexpr const char* kCompiled[] = {"r01-mlp-adam",
+                                     "r05-gpt-decode-step",
+                                     "r06-gpt-greedy-loop",
+                                     "r09-selective-scan",
+                                     "r14-graph-network",
+                                     "r17-diffrax-lorenz",
+                                     "r29-shallow-water-roll",
+                                     "r29b-shallow-water-slices",
+                                     "r30-lattice-boltzmann",
+                                     "r31-nbody-leapfrog",
+                                     "r31b-nbody-gradient",
+                                     "r33-hidden-markov",
+                                     "r35-kmeans",
+                                     "r35b-knn"};
 
 std::vector<std::string> programs() {
   std::vector<std::string> names(std::begin(kCompiled), std::end(kCompiled));

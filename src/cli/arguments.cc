@@ -36,8 +36,8 @@ Expected<> refuse_unknown(const arrays::Npz& npz, std::size_t count, const std::
     bool known = false;
     for (std::size_t i = 0; i < count && !known; ++i) known = name == argument_name(i);
     if (!known)
-      return fail(Code::InvalidArgument, path, ": has an array ", name, "; the program takes ", count, " arrays, arg0 to arg",
-                  count == 0 ? 0 : count - 1);
+      return fail(Code::InvalidArgument, path, ": has an array ", name, "; the program takes ", count,
+                  " arrays, arg0 to arg", count == 0 ? 0 : count - 1);
   }
   return {};
 }

@@ -132,7 +132,8 @@ Expected<double> copy_bandwidth(runtime::ThreadPool& pool) {
 std::int64_t bytes_of(const runtime::Program& program) {
   const auto add = [](std::int64_t sum, const runtime::Port& port) { return sum + port.size_bytes; };
   return std::accumulate(program.results.begin(), program.results.end(),
-                         std::accumulate(program.parameters.begin(), program.parameters.end(), std::int64_t{0}, add), add);
+                         std::accumulate(program.parameters.begin(), program.parameters.end(), std::int64_t{0}, add),
+                         add);
 }
 
 std::string json(const Source& source, const Figures& f) {
@@ -156,8 +157,8 @@ std::string text(const Source& source, const Figures& f, const buffers::Assignme
   out.precision(4);
   out << source.path << ", " << threads << (threads == 1 ? " thread" : " threads") << "\n";
   out << "compile    " << f.compile_s * 1e3 << " ms\n";
-  out << "run        median " << f.median() * 1e6 << " us, least " << f.run_s.front() * 1e6 << " us, of " << f.run_s.size()
-      << " runs\n";
+  out << "run        median " << f.median() * 1e6 << " us, least " << f.run_s.front() * 1e6 << " us, of "
+      << f.run_s.size() << " runs\n";
   out << "memory     temporaries " << f.temp_bytes << " bytes, scratch " << f.scratch_bytes << ", peak resident "
       << f.peak_rss_bytes << ", page faults in these runs " << f.page_faults << "\n";
   const double rate = static_cast<double>(f.moved_bytes) / f.median();

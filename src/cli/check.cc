@@ -19,8 +19,8 @@ Expected<int> check_kernels(const Options& options, const Source& source) {
   const auto differences = TRY(compiler::check_kernels(kernels, options.random_seed));
   for (const compiler::KernelDifference& d : differences) say(source.path + ": " + d.kernel + ": " + d.message);
   if (!differences.empty()) return kBad;
-  say(source.path + ": " + std::to_string(kernels.size()) +
-      (kernels.size() == 1 ? " kernel does" : " kernels do") + " what they say");
+  say(source.path + ": " + std::to_string(kernels.size()) + (kernels.size() == 1 ? " kernel does" : " kernels do") +
+      " what they say");
   return kGood;
 }
 

@@ -93,10 +93,10 @@ TEST_F(CommandLine, VersionNamesItsParts) {
 TEST_F(CommandLine, WrongWordsHaveStatus2) {
   for (const char* words :
        {"", "rnu two.hlo", "run", "run two.hlo --no-such-option", "run two.hlo extra", "run two.hlo --threads 0",
-        "run two.hlo --threads many", "run two.hlo --rtol -1", "run two.hlo --random=x",
-        "run two.hlo --random=-1", "show two.hlo",
-        "show two.hlo --stage=nothing", "opt two.hlo", "opt --passes=remove-dead", "opt two.hlo --passes=no-such-pass",
-        "bench two.hlo --scale huge", "run two.hlo --interpret --profile", "compile two.hlo"}) {
+        "run two.hlo --threads many", "run two.hlo --rtol -1", "run two.hlo --random=x", "run two.hlo --random=-1",
+        "show two.hlo", "show two.hlo --stage=nothing", "opt two.hlo", "opt --passes=remove-dead",
+        "opt two.hlo --passes=no-such-pass", "bench two.hlo --scale huge", "run two.hlo --interpret --profile",
+        "compile two.hlo"}) {
     const Outcome outcome = hloom(words);
     EXPECT_EQ(outcome.status, 2) << words;
     EXPECT_THAT(outcome.out, IsEmpty()) << words;
@@ -181,8 +181,9 @@ TEST_F(CommandLine, FilesGoRound) {
 }
 
 TEST_F(CommandLine, UnknownCustomCallsAreRefusedByName) {
-  write("call.hlo", "HloModule m\nENTRY e {\n  a = f32[2] parameter(0)\n"
-                    "  ROOT b = f32[2] custom-call(a), custom_call_target=\"strange\"\n}\n");
+  write("call.hlo",
+        "HloModule m\nENTRY e {\n  a = f32[2] parameter(0)\n"
+        "  ROOT b = f32[2] custom-call(a), custom_call_target=\"strange\"\n}\n");
   for (const std::string way : {"", " --interpret"}) {
     const Outcome outcome = hloom("run call.hlo --random" + way);
     EXPECT_EQ(outcome.status, 1);
@@ -191,8 +192,9 @@ TEST_F(CommandLine, UnknownCustomCallsAreRefusedByName) {
 }
 
 TEST_F(CommandLine, TokensHaveNoArrays) {
-  write("token.hlo", "HloModule m\nENTRY e {\n  t = token[] parameter(0)\n  a = s4[3] parameter(1)\n  b = f32[0,3] parameter(2)\n"
-                     "  ROOT r = (token[], s4[3], f32[0,3]) tuple(t, a, b)\n}\n");
+  write("token.hlo",
+        "HloModule m\nENTRY e {\n  t = token[] parameter(0)\n  a = s4[3] parameter(1)\n  b = f32[0,3] parameter(2)\n"
+        "  ROOT r = (token[], s4[3], f32[0,3]) tuple(t, a, b)\n}\n");
   for (const std::string way : {"", " --interpret"}) {
     const Outcome outcome = hloom("run token.hlo --random --output out.npz" + way);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -349,8 +351,9 @@ TEST_F(CommandLine, AFullDiskIsTold) {
 }
 
 TEST_F(CommandLine, ArraysLargerThanMemoryAreRefused) {
-  write("huge.hlo", "HloModule m\nENTRY e {\n  a = f32[1099511627776] parameter(0)\n"
-                    "  ROOT b = f32[1099511627776] negate(a)\n}\n");
+  write("huge.hlo",
+        "HloModule m\nENTRY e {\n  a = f32[1099511627776] parameter(0)\n"
+        "  ROOT b = f32[1099511627776] negate(a)\n}\n");
   for (const std::string command : {"run", "run --interpret", "bench", "check"}) {
     const Outcome outcome = hloom(command + " huge.hlo");
     EXPECT_EQ(outcome.status, 1) << command;

@@ -21,16 +21,16 @@ struct Options {
   std::optional<bool> bench_scale;  ///< of a corpus folder: bench.hlo instead of program.hlo; empty: the command's own
 
   std::string inputs, output, expect;  ///< paths; empty: none
-  std::string random;                  ///< the seed as written; empty: not asked for
+  std::string random;  ///< the seed as written; empty: not asked for
   std::uint64_t random_seed = 0;
   std::optional<double> rtol, atol;
   bool interpret = false, profile = false, time = false, json = false, list = false;
-  int threads = 0;                     ///< 0: as many as the process may use
+  int threads = 0;  ///< 0: as many as the process may use
   std::int64_t replicas = 0, partitions = 0;  ///< 0: as the program says
   double seconds = 2;
-  std::string dump;                    ///< a folder
+  std::string dump;  ///< a folder
   std::vector<std::string> passes;
-  std::string stage, format;           ///< format json sets `json`
+  std::string stage, format;  ///< format json sets `json`
 };
 
 /// Options, or the status to exit with because all has been said.

@@ -64,7 +64,8 @@ class Help : public CLI::Formatter {
 void add_program(CLI::App& app, Options& o, bool required = true) {
   CLI::Option* program = app.add_option("PROGRAM", o.program, "HLO text, .kernel or folder; - is standard input");
   program->required(required)->option_text(" ");
-  app.add_option("--module", o.module, "Which of a file's modules: its name, or its number from 0")->option_text("NAME|N");
+  app.add_option("--module", o.module, "Which of a file's modules: its name, or its number from 0")
+      ->option_text("NAME|N");
   app.add_flag("--fill-elided", o.fill_elided, "Fill constants written {...} with a fixed pattern");
 }
 
@@ -77,7 +78,8 @@ void add_scale(CLI::App& app, Options& o) {
 }
 
 void add_inputs(CLI::App& app, Options& o) {
-  app.add_option("--inputs", o.inputs, ".npz with arg0, arg1, … (leaves of the parameters), or one .npy")->option_text("FILE");
+  app.add_option("--inputs", o.inputs, ".npz with arg0, arg1, … (leaves of the parameters), or one .npy")
+      ->option_text("FILE");
   // A string, for CLI11 reads numbers of flags as yes or no.
   app.add_flag("--random{0}", o.random, "Make up parameters that have no array; also done, and said, without it")
       ->option_text("[=SEED]")
@@ -96,7 +98,8 @@ void add_run(CLI::App& app, Options& o) {
   add_program(*run, o);
   add_scale(*run, o);
   add_inputs(*run, o);
-  run->add_option("--output", o.output, "Write results as out0, out1, … to this .npz (or one to this .npy)")->option_text("FILE");
+  run->add_option("--output", o.output, "Write results as out0, out1, … to this .npz (or one to this .npy)")
+      ->option_text("FILE");
   run->add_option("--expect", o.expect, "Compare results with those of this file")->option_text("FILE");
   run->add_option("--rtol", o.rtol, "Relative tolerance; default 0, or the folder's")
       ->option_text("X")

@@ -93,8 +93,8 @@ Expected<Expectation> expectation(const Options& options, const Source& source, 
   if (options.expect.empty()) {
     want.values = source.folder->expected[std::min(k, source.folder->expected.size() - 1)];
   } else {
-    const std::string path = file_of_device(options.expect, static_cast<std::int64_t>(k),
-                                            static_cast<std::int64_t>(results.size()));
+    const std::string path =
+        file_of_device(options.expect, static_cast<std::int64_t>(k), static_cast<std::int64_t>(results.size()));
     want.values = TRY(read_expected(path, results[k]));
   }
   if (want.tolerances.size() != 1 && want.tolerances.size() != results[k].size())
@@ -114,8 +114,9 @@ Expected<int> compare(const Options& options, const Source& source, const Result
     status = kBad;
   }
   if (status == kGood)
-    say(source.path + ": " + std::to_string(results[0].size()) + (results[0].size() == 1 ? " result is" : " results are") +
-        " as expected" + (results.size() == 1 ? "" : " on each of " + std::to_string(results.size()) + " devices"));
+    say(source.path + ": " + std::to_string(results[0].size()) +
+        (results[0].size() == 1 ? " result is" : " results are") + " as expected" +
+        (results.size() == 1 ? "" : " on each of " + std::to_string(results.size()) + " devices"));
   return status;
 }
 

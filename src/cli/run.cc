@@ -93,8 +93,7 @@ Expected<Results> run_compiled(const Options& options, const Source& source, std
   Results results;
   for (const auto& leaves : arguments) {
     profile.start();
-    results.push_back(
-        TRY(compiler::execute_literals(*executor, parameters, shapes, leaves, pool, run_options)));
+    results.push_back(TRY(compiler::execute_literals(*executor, parameters, shapes, leaves, pool, run_options)));
   }
   if (options.profile) say(profile.table());
   return results;

@@ -64,8 +64,7 @@ Expected<Source> read_source(const Options& options, bool bench_scale_by_default
     source.text = TRY(read_standard_input());
   } else {
     if (std::filesystem::is_directory(options.program, none)) {
-      const bool by_default =
-          bench_scale_by_default && std::filesystem::exists(options.program + "/bench.hlo", none);
+      const bool by_default = bench_scale_by_default && std::filesystem::exists(options.program + "/bench.hlo", none);
       TRY(read_folder(options.program, options.bench_scale.value_or(by_default), source));
     }
     source.text = TRY(read_text(source.path));

@@ -17,8 +17,8 @@ Expected<> check_arguments(std::span<const Shape> parameters, std::span<const hl
     return fail(Code::InvalidArgument, "the program takes ", parameters.size(), " arrays, found ", arguments.size());
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (!compatible(arguments[i].shape(), parameters[i]))
-      return fail(Code::InvalidArgument, "argument ", i, ": is ", to_string(arguments[i].shape(), false), ", the program takes ",
-                  to_string(parameters[i], false));
+      return fail(Code::InvalidArgument, "argument ", i, ": is ", to_string(arguments[i].shape(), false),
+                  ", the program takes ", to_string(parameters[i], false));
   return {};
 }
 

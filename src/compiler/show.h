@@ -30,7 +30,8 @@ std::span<const Stage> stages();
 /// The stage of that name, or null.
 const Stage* stage_named(std::string_view name);
 
-/// The text of a stage, or JSON. Needs: a verified module; JSON only where the stage has it. Errors: those of compile().
+/// The text of a stage, or JSON. Needs: a verified module; JSON only where the stage has it. Errors: those of
+/// compile().
 Expected<std::string> show(std::unique_ptr<hlo::Module>, const Stage&, bool json = false, const Options& = {});
 
 /// The same of kernels. Errors: InvalidArgument if the stage comes before kernels, or a kernel does not verify; those

@@ -14,8 +14,8 @@ std::string memory_text(const buffers::Assignment&);
 
 /// The same as JSON: {"allocations": […], "arena": [{"offset", "bytes", "live": [[begin, end], …], "values"}, …]}.
 std::string buffers_json(const buffers::Assignment&);
-/// {"parameter_bytes", "result_bytes", "constant_bytes", "arena_bytes", "arena_live_bytes", "updates": [{"at", "kind", "leaf",
-/// "bytes", "in_place", "reason"}, …]}.
+/// {"parameter_bytes", "result_bytes", "constant_bytes", "arena_bytes", "arena_live_bytes", "updates": [{"at", "kind",
+/// "leaf", "bytes", "in_place", "reason"}, …]}.
 std::string memory_json(const buffers::Assignment&);
 
 }  // namespace hloom::compiler
