@@ -1,9 +1,9 @@
-// The update writes a window of the base. It may be written while others are still computed only if nothing else that is
-// still to be computed reads what the write changes. Inside one kernel that is so if the base is read by nothing but the
-// window itself, each element for its own place: then whoever writes an element is the only one to have read it. All
-// other reads of the base make a difference, wherever they stand: in the update, in the place of the window, in
-// another result of the fusion. Small updates are then computed whole before the first write; large ones are a kernel of
-// their own, which costs the size of the update, never of the base.
+// The update writes a window of the base. It may be written while others are still computed only if nothing else that
+// is still to be computed reads what the write changes. Inside one kernel that is so if the base is read by nothing but
+// the window itself, each element for its own place: then whoever writes an element is the only one to have read it.
+// All other reads of the base make a difference, wherever they stand: in the update, in the place of the window, in
+// another result of the fusion. Small updates are then computed whole before the first write; large ones are a kernel
+// of their own, which costs the size of the update, never of the base.
 #include "indexing/plan_window_update.h"
 
 #include <algorithm>
@@ -148,7 +148,8 @@ class Fused {
     }
     if (is_current_window(behind_views(target_.written())))
       return make(UpdateKind::Elide, "the update is what stands in the window");
-    if (!reads_besides) return make(UpdateKind::Direct, "of the base only the window itself is read, element by element");
+    if (!reads_besides)
+      return make(UpdateKind::Direct, "of the base only the window itself is read, element by element");
     return plan_with_other_reads();
   }
 
@@ -161,8 +162,10 @@ class Fused {
     if (is_moved_slice()) return make(UpdateKind::DirectionalMove, "the update is a slice of the base");
     const std::int64_t bytes = target_.written()->shape().size_bytes();
     if (bytes <= kMaxStagedBytes)
-      return make(UpdateKind::Staged, "other elements of the base are read; the update is small enough to compute first");
-    return make(UpdateKind::Split, "other elements of the base are read for an update of " + std::to_string(bytes) + " bytes");
+      return make(UpdateKind::Staged,
+                  "other elements of the base are read; the update is small enough to compute first");
+    return make(UpdateKind::Split,
+                "other elements of the base are read for an update of " + std::to_string(bytes) + " bytes");
   }
 
   void collect_views(const Instruction* i) {
@@ -196,13 +199,16 @@ class Fused {
   }
 
   bool serves_another_result(const Instruction* reader) const {
-    const auto is_for_update = [&](const Instruction* i) { return needed_.contains(i) || needed_for_place_.contains(i); };
+    const auto is_for_update = [&](const Instruction* i) {
+      return needed_.contains(i) || needed_for_place_.contains(i);
+    };
     return !std::ranges::all_of(reached_from(reader), is_for_update);
   }
 
   bool is_returned(const Instruction* i) const {
     if (i->is_root()) return true;
-    return std::ranges::any_of(i->users(), [&](const Instruction* u) { return is(u, Opcode::Tuple) && is_returned(u); });
+    return std::ranges::any_of(i->users(),
+                               [&](const Instruction* u) { return is(u, Opcode::Tuple) && is_returned(u); });
   }
 
   // Something other than the root, or views on the way to it, uses the updated array.
@@ -237,8 +243,7 @@ class Fused {
   bool keeps_places(const Set& path) const {
     const std::int64_t elements = target_.written()->shape().num_elements();
     return std::ranges::all_of(path, [&](const Instruction* i) {
-      const bool by_places = is_slice(i) || is_view(i) ||
-                             (hlo::is_elementwise(i->opcode()) && i->called().empty());
+      const bool by_places = is_slice(i) || is_view(i) || (hlo::is_elementwise(i->opcode()) && i->called().empty());
       return by_places && i->shape().num_elements() == elements && !needed_for_place_.contains(i);
     });
   }
@@ -249,7 +254,8 @@ class Fused {
     const bool is_dense = is(source, Opcode::DynamicSlice) ||
                           (is(source, Opcode::Slice) && std::ranges::all_of(source->attr<hlo::SliceAttr>().strides,
                                                                             [](std::int64_t s) { return s == 1; }));
-    if (!is_dense || !is(target_.update, Opcode::DynamicUpdateSlice) || !views_.contains(source->operand(0))) return false;
+    if (!is_dense || !is(target_.update, Opcode::DynamicUpdateSlice) || !views_.contains(source->operand(0)))
+      return false;
     if (!same_dims(source->shape(), target_.written()->shape()) ||
         !same_dims(source->operand(0)->shape(), target_.base_value()->shape()))
       return false;
