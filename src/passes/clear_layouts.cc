@@ -128,7 +128,8 @@ bool is_free(const Instruction& i) {
 bool is_row_major(const Instruction& i) { return row_major(i.shape()) == i.shape(); }
 
 bool is_clear(const Instruction& i) {
-  return is_free(i) || (is_row_major(i) && std::ranges::all_of(i.operands(), [](const Instruction* o) { return is_row_major(*o); }));
+  return is_free(i) ||
+         (is_row_major(i) && std::ranges::all_of(i.operands(), [](const Instruction* o) { return is_row_major(*o); }));
 }
 
 // The pass has nothing to do: it would put copies behind the copies that are there.

@@ -13,7 +13,8 @@ using testing::after_in_entry;
 using testing::parse;
 
 TEST(InlineCalls, InlinesCallsOfCalls) {
-  EXPECT_EQ(after("inline-calls", R"(HloModule m
+  EXPECT_EQ(
+      after("inline-calls", R"(HloModule m
 inner { a = f32[] parameter(0)
  ROOT n = f32[] negate(a) }
 outer { a = f32[] parameter(0)
@@ -22,7 +23,7 @@ outer { a = f32[] parameter(0)
 ENTRY e { x = f32[] parameter(0)
  y = f32[] call(x), to_apply=outer
  ROOT z = f32[] call(y), to_apply=inner })"),
-            "x = f32[] parameter(0)\nn.2 = f32[] negate(x)\nc.1 = f32[] multiply(n.2, x)\nROOT n.3 = f32[] negate(c.1)\n");
+      "x = f32[] parameter(0)\nn.2 = f32[] negate(x)\nc.1 = f32[] multiply(n.2, x)\nROOT n.3 = f32[] negate(c.1)\n");
 }
 
 TEST(InlineCalls, GivesEachLoopItsOwnComputations) {
@@ -56,7 +57,8 @@ TEST(InlineCalls, StopsAtItsLimit) {
   std::string text = "HloModule m\nf0 { a = s32[] parameter(0)\n ROOT n = s32[] negate(a) }\n";
   for (int n = 1; n <= 60; ++n) {
     const std::string before = "f" + std::to_string(n - 1);
-    text += "f" + std::to_string(n) + " { a = s32[] parameter(0)\n b = s32[] call(a), to_apply=" + before + "\n ROOT c = s32[] call(b), to_apply=" + before + " }\n";
+    text += "f" + std::to_string(n) + " { a = s32[] parameter(0)\n b = s32[] call(a), to_apply=" + before +
+            "\n ROOT c = s32[] call(b), to_apply=" + before + " }\n";
   }
   const auto module = parse(text + "ENTRY e { x = s32[] parameter(0)\n ROOT y = s32[] call(x), to_apply=f60 }");
   EXPECT_EQ(testing::run("inline-calls", *module), Changed::No);
@@ -76,23 +78,28 @@ ENTRY e { x = f32[4] parameter(0)
  s = f32[] reduce(x, z), dimensions={0}, to_apply=f
  t = f32[] reduce(x, z2), dimensions={0}, to_apply=g
  ROOT u = f32[] multiply(s, t) })"),
-            "a = f32[] parameter(0)\nb = f32[] parameter(1)\nROOT c = f32[] add(a, b)\nx = f32[4] parameter(0)\nz = f32[] constant(0)\n"
+            "a = f32[] parameter(0)\nb = f32[] parameter(1)\nROOT c = f32[] add(a, b)\nx = f32[4] parameter(0)\nz = "
+            "f32[] constant(0)\n"
             "s = f32[] reduce(x, z), dimensions={0}, to_apply=f\nROOT u = f32[] multiply(s, s)\n");
 }
 
 TEST(Cse, TellsApartWhatDiffers) {
   for (const char* other : {"t = f32[4] subtract(y, x)", "t = f32[4] add(x, y), frontend_attributes={a=\"b\"}"}) {
-    const std::string text = std::string("x = f32[4] parameter(0)\ny = f32[4] parameter(1)\ns = f32[4] subtract(x, y)\nv = f32[4] add(x, y)\n") +
-                             other + "\nROOT r = (f32[4], f32[4], f32[4]) tuple(s, t, v)";
+    const std::string text =
+        std::string(
+            "x = f32[4] parameter(0)\ny = f32[4] parameter(1)\ns = f32[4] subtract(x, y)\nv = f32[4] add(x, y)\n") +
+        other + "\nROOT r = (f32[4], f32[4], f32[4]) tuple(s, t, v)";
     EXPECT_NE(after_in_entry("cse", text).find("tuple(s, t, v)"), std::string::npos);
   }
 }
 
 TEST(SimplifyTuples, ReadsElementsWhereTheyWerePutIn) {
-  EXPECT_EQ(after_in_entry("simplify-tuples", "p = (f32[], s32[]) parameter(0)\na = f32[] get-tuple-element(p), index=0\n"
-                                              "b = s32[] get-tuple-element(p), index=1\nt = (f32[], s32[]) tuple(a, b)\n"
-                                              "u = ((f32[], s32[]), s32[]) tuple(t, b)\nROOT r = (f32[], s32[]) get-tuple-element(u), index=0"),
-            "ROOT p = (f32[], s32[]) parameter(0)\n");
+  EXPECT_EQ(
+      after_in_entry("simplify-tuples",
+                     "p = (f32[], s32[]) parameter(0)\na = f32[] get-tuple-element(p), index=0\n"
+                     "b = s32[] get-tuple-element(p), index=1\nt = (f32[], s32[]) tuple(a, b)\n"
+                     "u = ((f32[], s32[]), s32[]) tuple(t, b)\nROOT r = (f32[], s32[]) get-tuple-element(u), index=0"),
+      "ROOT p = (f32[], s32[]) parameter(0)\n");
 }
 
 constexpr const char* kBranches = R"(HloModule m
@@ -120,27 +127,34 @@ ENTRY e { p = pred[] parameter(0)
 // An index that is a converted pred takes branch 0 for false; element 1 is y either way, element 2 is not read.
 TEST(SimplifyConditionals, TrimsWhatBranchesPassOn) {
   const std::string left = after("simplify-conditionals", kBranches);
-  EXPECT_NE(left.find("(f32[64,64]) conditional(p, b, a.3), true_computation=no, false_computation=yes"), std::string::npos) << left;
+  EXPECT_NE(left.find("(f32[64,64]) conditional(p, b, a.3), true_computation=no, false_computation=yes"),
+            std::string::npos)
+      << left;
   EXPECT_NE(left.find("tuple(r, y.2)"), std::string::npos) << left;
 }
 
 std::string two_branches(const std::string& selector, const std::string& root) {
-  return "HloModule m\nyes { a = f32[4] parameter(0)\n ROOT n = f32[4] negate(a) }\nno { a = f32[4] parameter(0)\n ROOT n = f32[4] " + root +
-         "(a) }\nENTRY e { q = pred[] parameter(0)\n p = pred[] " + selector + "\n x = f32[4] parameter(1)\n"
+  return "HloModule m\nyes { a = f32[4] parameter(0)\n ROOT n = f32[4] negate(a) }\nno { a = f32[4] parameter(0)\n "
+         "ROOT n = f32[4] " +
+         root + "(a) }\nENTRY e { q = pred[] parameter(0)\n p = pred[] " + selector +
+         "\n x = f32[4] parameter(1)\n"
          " ROOT c = f32[4] conditional(p, x, x), true_computation=yes, false_computation=no }";
 }
 
 TEST(SimplifyConditionals, InlinesAndSelects) {
-  EXPECT_NE(after("simplify-conditionals", two_branches("constant(false)", "abs")).find("= f32[4] abs(x"), std::string::npos);
+  EXPECT_NE(after("simplify-conditionals", two_branches("constant(false)", "abs")).find("= f32[4] abs(x"),
+            std::string::npos);
   EXPECT_EQ(after("simplify-conditionals", two_branches("not(q)", "negate")).find("conditional"), std::string::npos);
   EXPECT_NE(after("simplify-conditionals", two_branches("not(q)", "abs")).find("select("), std::string::npos);
 }
 
 TEST(SimplifyConditionals, TakesTheLastBranchOutOfRange) {
   for (const int index : {-1, 0, 1, 2, 7}) {
-    const auto module = parse("HloModule m\nf { a = s32[] parameter(0)\n ROOT r = s32[] constant(10) }\ng { a = s32[] parameter(0)\n ROOT r = s32[] constant(20) }\n"
-                              "h { a = s32[] parameter(0)\n ROOT r = s32[] constant(30) }\nENTRY e { i = s32[] parameter(0)\n"
-                              " ROOT c = s32[] conditional(i, i, i, i), branch_computations={f, g, h} }");
+    const auto module = parse(
+        "HloModule m\nf { a = s32[] parameter(0)\n ROOT r = s32[] constant(10) }\ng { a = s32[] parameter(0)\n ROOT r "
+        "= s32[] constant(20) }\n"
+        "h { a = s32[] parameter(0)\n ROOT r = s32[] constant(30) }\nENTRY e { i = s32[] parameter(0)\n"
+        " ROOT c = s32[] conditional(i, i, i, i), branch_computations={f, g, h} }");
     hlo::Literal argument(Shape::scalar(DType::S32));
     argument.mutable_data<std::int32_t>()[0] = index;
     const auto want = *interp::interpret(*module, {&argument, 1});
@@ -190,14 +204,16 @@ TEST(FoldConstants, LeavesBroadcastsAndLargeIotas) {
 }
 
 TEST(RemoveDead, KeepsWhatHasEffects) {
-  const std::string left = after_in_entry("remove-dead", "x = f32[] parameter(0)\nd = f32[] negate(x)\nk = token[] after-all()\n"
-                                                         "o = token[] outfeed(x, k), outfeed_shape=f32[]\nROOT r = f32[] abs(x)");
+  const std::string left = after_in_entry("remove-dead",
+                                          "x = f32[] parameter(0)\nd = f32[] negate(x)\nk = token[] after-all()\n"
+                                          "o = token[] outfeed(x, k), outfeed_shape=f32[]\nROOT r = f32[] abs(x)");
   EXPECT_EQ(left.find("negate"), std::string::npos);
   EXPECT_NE(left.find("outfeed"), std::string::npos);
 }
 
 TEST(Run, TimesAndDumpsWhatChanged) {
-  const auto module = parse("HloModule m\nENTRY e { x = f32[] parameter(0)\n n = f32[] negate(x)\n ROOT r = f32[] negate(n) }");
+  const auto module =
+      parse("HloModule m\nENTRY e { x = f32[] parameter(0)\n n = f32[] negate(x)\n ROOT r = f32[] negate(n) }");
   std::vector<PassTime> times;
   std::vector<std::string> dumped;
   RunOptions options = testing::checking();

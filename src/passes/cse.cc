@@ -17,7 +17,8 @@ bool owns_computations(const hlo::Instruction& i) {
 
 // Whether the instruction may stand for an equal one.
 bool may_merge(const hlo::Instruction& i, Effects& effects) {
-  if (i.opcode() == Opcode::Parameter || i.opcode() == Opcode::OptBarrier || i.opcode() == Opcode::AfterAll) return false;
+  if (i.opcode() == Opcode::Parameter || i.opcode() == Opcode::OptBarrier || i.opcode() == Opcode::AfterAll)
+    return false;
   if (hlo::kind(i.opcode()) == hlo::OpcodeKind::Collective) return false;
   if (i.opcode() == Opcode::CopyStart || i.opcode() == Opcode::AsyncStart) return false;
   return i.control_predecessors().empty() && i.control_successors().empty() && !effects.of(i);
@@ -29,8 +30,7 @@ Changed merge_called(hlo::Module& module, const ComputationClasses& classes) {
     for (hlo::Instruction& i : c.instructions()) {
       if (owns_computations(i) || i.called().empty()) continue;
       std::vector<hlo::Computation*> called;
-      for (const hlo::Computation* callee : i.called())
-        called.push_back(classes.first_like(callee));
+      for (const hlo::Computation* callee : i.called()) called.push_back(classes.first_like(callee));
       if (called == i.called()) continue;
       i.set_called(std::move(called));
       changed = Changed::Yes;

@@ -18,8 +18,7 @@ bool own_effect(const hlo::Instruction& i) {
 bool Effects::of(const hlo::Computation& computation) {
   const auto found = known_.find(&computation);
   if (found != known_.end()) return found->second;
-  const bool effect =
-      std::ranges::any_of(computation.instructions(), [&](const hlo::Instruction& i) { return of(i); });
+  const bool effect = std::ranges::any_of(computation.instructions(), [&](const hlo::Instruction& i) { return of(i); });
   known_.emplace(&computation, effect);
   return effect;
 }

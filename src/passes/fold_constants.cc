@@ -83,7 +83,8 @@ bool is_exact(const Instruction& i) {
     case Opcode::Broadcast:
     case Opcode::Iota: return i.shape().num_elements() <= kMaxUnfolded;
     case Opcode::Reduce:
-    case Opcode::Dot: return i.shape().is_array() && (is_integral(i.shape().dtype()) || i.shape().dtype() == DType::Pred);
+    case Opcode::Dot:
+      return i.shape().is_array() && (is_integral(i.shape().dtype()) || i.shape().dtype() == DType::Pred);
     default: return false;
   }
 }

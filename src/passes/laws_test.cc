@@ -75,7 +75,9 @@ class Author {
     return std::nullopt;
   }
   Value like(const Value& a) {
-    if (below(3) == 0) return a.dims.empty() ? scalar(a.type) : add(a.type, a.dims, "broadcast(" + scalar(a.type).name + "), dimensions={}");
+    if (below(3) == 0)
+      return a.dims.empty() ? scalar(a.type)
+                            : add(a.type, a.dims, "broadcast(" + scalar(a.type).name + "), dimensions={}");
     const auto same = find([&](const Value& v) { return v.type == a.type && v.dims == a.dims; });
     return same.value_or(a);
   }
@@ -99,8 +101,8 @@ class Author {
   }
 
   void elementwise(const Value& a) {
-    static constexpr const char* kInteger[] = {"add", "subtract", "multiply", "divide", "remainder", "maximum",
-                                               "minimum", "and", "or", "xor", "shift-left"};
+    static constexpr const char* kInteger[] = {"add",     "subtract", "multiply", "divide", "remainder", "maximum",
+                                               "minimum", "and",      "or",       "xor",    "shift-left"};
     static constexpr const char* kFloat[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
     static constexpr const char* kPred[] = {"and", "or", "xor", "add", "multiply", "maximum", "minimum"};
     const Value b = like(a);
@@ -110,7 +112,11 @@ class Author {
   void unary(const Value& a) {
     static constexpr const char* kInteger[] = {"negate", "abs", "not", "sign"};
     static constexpr const char* kFloat[] = {"negate", "abs", "floor", "sign"};
-    add(a.type, a.dims, (a.type == "s32" ? kInteger[below(4)] : a.type == "f32" ? kFloat[below(4)] : "not") + ("(" + a.name + ")"));
+    add(a.type, a.dims,
+        (a.type == "s32"   ? kInteger[below(4)]
+         : a.type == "f32" ? kFloat[below(4)]
+                           : "not") +
+            ("(" + a.name + ")"));
   }
   void compare(const Value& a) {
     static constexpr const char* kDirections[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
@@ -171,7 +177,8 @@ class Author {
     hlo::Dims dims;
     for (const std::int64_t d : a.dims) {
       const std::int64_t from = below(d + 1), to = from + below(d - from + 1), step = 1 + below(2);
-      what += (what.empty() ? "" : ", ") + ("[" + std::to_string(from) + ":" + std::to_string(to) + ":" + std::to_string(step) + "]");
+      what += (what.empty() ? "" : ", ") +
+              ("[" + std::to_string(from) + ":" + std::to_string(to) + ":" + std::to_string(step) + "]");
       dims.push_back((to - from + step - 1) / step);
     }
     if (size({"", "", dims}) > 0) add(a.type, dims, "slice(" + a.name + "), slice={" + what + "}");
@@ -181,11 +188,13 @@ class Author {
     hlo::Dims dims;
     for (const std::int64_t d : a.dims) {
       const std::int64_t low = below(4) - 1, high = below(4) - 1, inner = below(4) / 3;
-      what += (what.empty() ? "" : "x") + (std::to_string(low) + "_" + std::to_string(high) + "_" + std::to_string(inner));
+      what +=
+          (what.empty() ? "" : "x") + (std::to_string(low) + "_" + std::to_string(high) + "_" + std::to_string(inner));
       dims.push_back(d + low + high + (d - 1) * inner);
       if (dims.back() <= 0) return;
     }
-    if (rank(a) > 0 && size({"", "", dims}) <= 64) add(a.type, dims, "pad(" + a.name + ", " + scalar(a.type).name + "), padding=" + what);
+    if (rank(a) > 0 && size({"", "", dims}) <= 64)
+      add(a.type, dims, "pad(" + a.name + ", " + scalar(a.type).name + "), padding=" + what);
   }
   void concatenate(const Value& a) {
     if (rank(a) == 0) return;
@@ -202,7 +211,8 @@ class Author {
     hlo::Dims dims = a.dims;
     dims[static_cast<std::size_t>(d)] = 0;
     for (const Value& v : parts) dims[static_cast<std::size_t>(d)] += v.dims[static_cast<std::size_t>(d)];
-    if (size({"", "", dims}) <= 64) add(a.type, dims, "concatenate(" + joined(parts) + "), dimensions={" + std::to_string(d) + "}");
+    if (size({"", "", dims}) <= 64)
+      add(a.type, dims, "concatenate(" + joined(parts) + "), dimensions={" + std::to_string(d) + "}");
   }
   void dynamic_slice(const Value& a) {
     hlo::Dims sizes;
@@ -233,9 +243,10 @@ class Author {
     for (std::int64_t k = 0; k < rank(a) - 1; ++k) offsets.push_back(k);
     hlo::Dims dims = a.dims;
     dims.erase(dims.begin() + d);
-    add(a.type, dims, "gather(" + a.name + ", " + scalar("s32").name + "), offset_dims={" + list(offsets) +
-                          "}, collapsed_slice_dims={" + std::to_string(d) + "}, start_index_map={" + std::to_string(d) +
-                          "}, index_vector_dim=0, slice_sizes={" + list(sizes) + "}");
+    add(a.type, dims,
+        "gather(" + a.name + ", " + scalar("s32").name + "), offset_dims={" + list(offsets) +
+            "}, collapsed_slice_dims={" + std::to_string(d) + "}, start_index_map={" + std::to_string(d) +
+            "}, index_vector_dim=0, slice_sizes={" + list(sizes) + "}");
   }
   void scatter(const Value& a) {
     if (rank(a) == 0 || a.type != "s32") return;
@@ -246,9 +257,10 @@ class Author {
     const auto update = find([&](const Value& v) { return v.type == a.type && v.dims == dims; });
     static constexpr const char* kCombiners[] = {"sum", "most", "second"};
     if (update)
-      add(a.type, a.dims, "scatter(" + joined({a, scalar("s32"), *update}) + "), update_window_dims={" + list(window) +
-                              "}, inserted_window_dims={" + std::to_string(d) + "}, scatter_dims_to_operand_dims={" +
-                              std::to_string(d) + "}, index_vector_dim=0, to_apply=" + kCombiners[below(3)]);
+      add(a.type, a.dims,
+          "scatter(" + joined({a, scalar("s32"), *update}) + "), update_window_dims={" + list(window) +
+              "}, inserted_window_dims={" + std::to_string(d) + "}, scatter_dims_to_operand_dims={" +
+              std::to_string(d) + "}, index_vector_dim=0, to_apply=" + kCombiners[below(3)]);
   }
   void reduce(const Value& a) {
     if (a.type != "s32") return;
@@ -259,22 +271,27 @@ class Author {
       else
         dims.push_back(a.dims[static_cast<std::size_t>(d)]);
     }
-    add(a.type, dims, "reduce(" + a.name + ", " + scalar("s32").name + "), dimensions={" + list(which) + "}, to_apply=" +
-                          (below(2) ? "sum" : "most"));
+    add(a.type, dims,
+        "reduce(" + a.name + ", " + scalar("s32").name + "), dimensions={" + list(which) +
+            "}, to_apply=" + (below(2) ? "sum" : "most"));
   }
   void iota(const Value& a) {
-    if (rank(a) > 0) add(a.type == "pred" ? "s32" : a.type, a.dims, "iota(), iota_dimension=" + std::to_string(below(rank(a))));
+    if (rank(a) > 0)
+      add(a.type == "pred" ? "s32" : a.type, a.dims, "iota(), iota_dimension=" + std::to_string(below(rank(a))));
   }
 
   void write_one() {
     const Value a = any();
     switch (below(22)) {
-      case 0: case 1: case 2: return elementwise(a);
+      case 0:
+      case 1:
+      case 2: return elementwise(a);
       case 3: return unary(a);
       case 4: return compare(a);
       case 5: return select(a);
       case 6: return convert(a);
-      case 7: case 8: return broadcast(a);
+      case 7:
+      case 8: return broadcast(a);
       case 9: return reshape(a);
       case 10: return transpose(a);
       case 11: return reverse(a);
@@ -282,7 +299,8 @@ class Author {
       case 13: return pad(a);
       case 14: return concatenate(a);
       case 15: return dynamic_slice(a);
-      case 16: case 17: return dynamic_update_slice(a);
+      case 16:
+      case 17: return dynamic_update_slice(a);
       case 18: return gather(a);
       case 19: return scatter(a);
       case 20: return reduce(a);
@@ -337,7 +355,8 @@ TEST(Laws, RandomModulesKeepTheirValues) {
     std::mt19937 random(seed);
     for (int draw = 0; draw < 3; ++draw) {
       std::vector<hlo::Literal> arguments;
-      for (const hlo::Instruction* p : before->entry()->parameters()) arguments.push_back(random_literal(p->shape(), random));
+      for (const hlo::Instruction* p : before->entry()->parameters())
+        arguments.push_back(random_literal(p->shape(), random));
       expect_same(*before, *after, arguments);
     }
     if (::testing::Test::HasFailure()) return;

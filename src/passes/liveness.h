@@ -25,8 +25,8 @@ class Liveness {
   Effects effects_;
 };
 
-/// Removes what is not live, and bridges its control edges. For passes that leave no valid dead instructions; the others
-/// leave them to the pass remove_dead. Returns how many.
+/// Removes what is not live, and bridges its control edges. For passes that leave no valid dead instructions; the
+/// others leave them to the pass remove_dead. Returns how many.
 std::int64_t remove_dead_instructions(hlo::Computation&, Liveness&);
 
 }  // namespace hloom::passes

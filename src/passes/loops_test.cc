@@ -13,11 +13,14 @@ using testing::parse;
 // A loop that counts leaf 0 from `from` by `step` (may be negative) while `direction` `limit` holds, in s8.
 std::string counting(int from, int step, const std::string& direction, int limit) {
   return std::string("HloModule m\nbody { s = (s8[], s32[]) parameter(0)\n i = s8[] get-tuple-element(s), index=0\n") +
-         " n = s32[] get-tuple-element(s), index=1\n c = s8[] constant(" + std::to_string(step) + ")\n j = s8[] add(i, c)\n" +
+         " n = s32[] get-tuple-element(s), index=1\n c = s8[] constant(" + std::to_string(step) +
+         ")\n j = s8[] add(i, c)\n" +
          " one = s32[] constant(1)\n m = s32[] add(n, one)\n ROOT t = (s8[], s32[]) tuple(j, m) }\n" +
-         "condition { s = (s8[], s32[]) parameter(0)\n i = s8[] get-tuple-element(s), index=0\n l = s8[] constant(" + std::to_string(limit) +
-         ")\n ROOT p = pred[] compare(i, l), direction=" + direction + " }\nENTRY e { a = s8[] constant(" + std::to_string(from) +
-         ")\n x = s32[] parameter(0)\n t = (s8[], s32[]) tuple(a, x)\n ROOT w = (s8[], s32[]) while(t), condition=condition, body=body }\n";
+         "condition { s = (s8[], s32[]) parameter(0)\n i = s8[] get-tuple-element(s), index=0\n l = s8[] constant(" +
+         std::to_string(limit) + ")\n ROOT p = pred[] compare(i, l), direction=" + direction +
+         " }\nENTRY e { a = s8[] constant(" + std::to_string(from) +
+         ")\n x = s32[] parameter(0)\n t = (s8[], s32[]) tuple(a, x)\n ROOT w = (s8[], s32[]) while(t), "
+         "condition=condition, body=body }\n";
 }
 
 // The number of iterations that the pass finds is that which the interpreter counts, wherever it finds one.
@@ -33,7 +36,8 @@ TEST(SimplifyLoops, CountsAsTheInterpreterDoes) {
           const auto counter = find_counter(*loop);
           if (!counter) continue;
           ++found;
-          SCOPED_TRACE(std::to_string(from) + " by " + std::to_string(step) + " " + direction + " " + std::to_string(limit));
+          SCOPED_TRACE(std::to_string(from) + " by " + std::to_string(step) + " " + direction + " " +
+                       std::to_string(limit));
           EXPECT_TRUE(counter->exact);
           hlo::Literal zero(Shape::scalar(DType::S32));
           const auto result = interp::interpret(*module, {&zero, 1}, {.max_steps = 10000});
@@ -46,7 +50,8 @@ TEST(SimplifyLoops, CountsAsTheInterpreterDoes) {
 
 TEST(SimplifyLoops, InlinesOneIterationAndDropsNone) {
   EXPECT_EQ(after("simplify-loops", counting(5, 1, "LT", 6)).find("while"), std::string::npos);
-  EXPECT_EQ(after("simplify-loops", counting(6, 1, "LT", 6)), "a = s8[] constant(6)\nx = s32[] parameter(0)\nROOT t.1 = (s8[], s32[]) tuple(a, x)\n");
+  EXPECT_EQ(after("simplify-loops", counting(6, 1, "LT", 6)),
+            "a = s8[] constant(6)\nx = s32[] parameter(0)\nROOT t.1 = (s8[], s32[]) tuple(a, x)\n");
   EXPECT_NE(after("simplify-loops", counting(0, 1, "LT", 6)).find("while"), std::string::npos);
 }
 

@@ -16,7 +16,8 @@ bool is_identity(const Dims& dimensions) {
 hlo::Literal integer_literal(DType type, std::int64_t value) {
   const int unused = 64 - bit_width(type);
   const auto bits = static_cast<std::uint64_t>(value) << unused;
-  const auto stored = is_signed(type) ? static_cast<std::uint64_t>(static_cast<std::int64_t>(bits) >> unused) : bits >> unused;
+  const auto stored =
+      is_signed(type) ? static_cast<std::uint64_t>(static_cast<std::int64_t>(bits) >> unused) : bits >> unused;
   std::vector<std::byte> bytes(static_cast<std::size_t>(byte_width(type)));
   std::memcpy(bytes.data(), &stored, bytes.size());
   return hlo::Literal::from_bytes(Shape::scalar(type), std::move(bytes));
@@ -38,9 +39,9 @@ Instruction* Make::op(Opcode opcode, Shape shape, std::vector<Instruction*> oper
 Instruction* Make::compare(hlo::Direction direction, Instruction* a, Instruction* b) {
   Instruction* i = op(Opcode::Compare, Shape::array(DType::Pred, a->shape().dims()), {a, b});
   const DType type = a->shape().dtype();
-  const auto order = is_signed(type)                                  ? hlo::Comparison::Signed
+  const auto order = is_signed(type)                            ? hlo::Comparison::Signed
                      : is_unsigned(type) || type == DType::Pred ? hlo::Comparison::Unsigned
-                                                                      : hlo::Comparison::Float;
+                                                                : hlo::Comparison::Float;
   i->mutable_attr<hlo::CompareAttr>() = {direction, order};
   return i;
 }

@@ -17,7 +17,9 @@ class Make {
   Instruction* unary(Opcode opcode, Instruction* a) { return op(opcode, a->shape(), {a}); }
   Instruction* binary(Opcode opcode, Instruction* a, Instruction* b) { return op(opcode, a->shape(), {a, b}); }
   Instruction* compare(hlo::Direction, Instruction* a, Instruction* b);
-  Instruction* select(Instruction* p, Instruction* a, Instruction* b) { return op(Opcode::Select, a->shape(), {p, a, b}); }
+  Instruction* select(Instruction* p, Instruction* a, Instruction* b) {
+    return op(Opcode::Select, a->shape(), {p, a, b});
+  }
   Instruction* convert(Instruction* a, DType);
 
   Instruction* constant(hlo::Literal);

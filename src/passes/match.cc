@@ -16,7 +16,8 @@ bool is_plain(const Shape& shape) {
 }
 
 bool is_plain(const Instruction& i) {
-  return is_plain(i.shape()) && std::ranges::all_of(i.operands(), [](const Instruction* o) { return is_plain(o->shape()); });
+  return is_plain(i.shape()) &&
+         std::ranges::all_of(i.operands(), [](const Instruction* o) { return is_plain(o->shape()); });
 }
 
 Instruction* splat_source(Instruction* i) {

@@ -12,8 +12,8 @@ using hlo::Dims;
 using hlo::Instruction;
 using hlo::Opcode;
 
-/// Row-major, untiled, in memory space 0, without dynamic dimensions; a tuple, if all its leaves are. Opaque handles and
-/// tokens are. Rules that move indices need it.
+/// Row-major, untiled, in memory space 0, without dynamic dimensions; a tuple, if all its leaves are. Opaque handles
+/// and tokens are. Rules that move indices need it.
 bool is_plain(const Shape&);
 /// The instruction and its operands are.
 bool is_plain(const Instruction&);

@@ -20,8 +20,8 @@ class ComputationClasses {
   std::unordered_map<const hlo::Computation*, hlo::Computation*> first_;
 };
 
-/// Value numbers: instructions of the same opcode, shape, attributes, called classes and operands' numbers have the same
-/// value. Operands of commutative ops count in any order.
+/// Value numbers: instructions of the same opcode, shape, attributes, called classes and operands' numbers have the
+/// same value. Operands of commutative ops count in any order.
 class Numbering {
  public:
   explicit Numbering(const ComputationClasses& classes) : classes_(classes) {}

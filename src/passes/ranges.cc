@@ -135,7 +135,8 @@ Bound Ranges::compute_element(const Instruction& i) const {
   const Instruction* tuple = i.operand(0);
   const auto index = static_cast<std::size_t>(i.tuple_index());
   if (is(tuple, Opcode::Tuple)) return of(tuple->operand(i.tuple_index()));
-  if (const auto found = leaves_.find(tuple); found != leaves_.end() && found->second[index]) return found->second[index];
+  if (const auto found = leaves_.find(tuple); found != leaves_.end() && found->second[index])
+    return found->second[index];
   return all_of(i.shape().dtype());
 }
 
@@ -171,7 +172,8 @@ Bound Ranges::compute(const Instruction& i) const {
       if (!low || !x || !high) return all_of(type);
       return binary(Opcode::Minimum, type, *binary(Opcode::Maximum, type, *low, *x), *high);
     }
-    case Opcode::Negate: return operand(0) ? fitting(type, -Wide{operand(0)->high}, -Wide{operand(0)->low}) : all_of(type);
+    case Opcode::Negate:
+      return operand(0) ? fitting(type, -Wide{operand(0)->high}, -Wide{operand(0)->low}) : all_of(type);
     default: break;
   }
   if (i.num_operands() != 2 || type == DType::Pred || !hlo::is_elementwise(i.opcode())) return all_of(type);

@@ -16,8 +16,8 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-/// Bounds for the integers and preds of a module, through arithmetic that cannot wrap, into branches, and around loops: a
-/// leaf of a loop's state is bounded by what goes in, what an iteration makes of it, and the constants with which the
+/// Bounds for the integers and preds of a module, through arithmetic that cannot wrap, into branches, and around loops:
+/// a leaf of a loop's state is bounded by what goes in, what an iteration makes of it, and the constants with which the
 /// condition compares it. Holds for the module as it was. Cost: linear, times 5 for loop bodies.
 class Ranges {
  public:

@@ -21,7 +21,8 @@ bool is_wish(std::string_view target) {
 }
 
 Instruction* marked(Instruction& i) {
-  if (!is(&i, Opcode::CustomCall) || i.num_operands() != 1 || !compatible(i.operand(0)->shape(), i.shape())) return nullptr;
+  if (!is(&i, Opcode::CustomCall) || i.num_operands() != 1 || !compatible(i.operand(0)->shape(), i.shape()))
+    return nullptr;
   const std::string& target = i.attr<hlo::CustomCallAttr>().target;
   const bool drops = is_wish(target) || (is_sharding(target) && i.module().config().num_partitions == 1);
   return drops && i.operand(0)->shape() == i.shape() ? i.operand(0) : nullptr;

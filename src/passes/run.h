@@ -20,7 +20,8 @@ struct PassTime {
 struct RunOptions {
   /// Verifies the module after each pass that changed it.
   bool verify = false;
-  /// Checks that `Changed` says what the fingerprint says: a breach aborts. For tests: it costs two hashes of the module.
+  /// Checks that `Changed` says what the fingerprint says: a breach aborts. For tests: it costs two hashes of the
+  /// module.
   bool check_changed = false;
   /// Called after each pass that changed the module.
   std::function<void(const Pass&, const hlo::Module&)> dump;
@@ -33,6 +34,7 @@ struct RunOptions {
 Expected<Changed> run(const Pass&, hlo::Module&, const RunOptions& = {});
 
 /// Runs the passes in turn until none of them changes anything, at most `max_rounds` times each.
-Expected<Changed> run_to_fixed_point(std::span<const Pass* const>, hlo::Module&, int max_rounds, const RunOptions& = {});
+Expected<Changed> run_to_fixed_point(std::span<const Pass* const>, hlo::Module&, int max_rounds,
+                                     const RunOptions& = {});
 
 }  // namespace hloom::passes

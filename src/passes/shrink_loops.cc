@@ -90,7 +90,8 @@ std::vector<std::int64_t> first_equal(const Loop& loop, const ComputationClasses
       const auto leaf = Loop::leaf_read(*i);
       std::vector<int> operands;
       for (const Instruction* o : i->operands()) operands.push_back(numbers.at(o));
-      const bool unique = is(i, Opcode::Parameter) || hlo::kind(i->opcode()) == hlo::OpcodeKind::Collective || effects.of(*i);
+      const bool unique =
+          is(i, Opcode::Parameter) || hlo::kind(i->opcode()) == hlo::OpcodeKind::Collective || effects.of(*i);
       const std::size_t read = leaf ? static_cast<std::size_t>(first[static_cast<std::size_t>(*leaf)]) : 0;
       numbers.emplace(i, leaf     ? leaf_numbers[read]
                          : unique ? numbering.fresh()

@@ -32,8 +32,8 @@ namespace {
 Instruction* simplify(Instruction& i) {
   if (!hlo::is_elementwise(i.opcode()) && i.opcode() != Opcode::BitcastConvert) return nullptr;
   if (!i.shape().is_array() || !is_plain(i)) return nullptr;
-  for (const auto rule : {rules::arithmetic, rules::logic, rules::comparison, rules::selection, rules::conversion,
-                          rules::scalar_first})
+  for (const auto rule :
+       {rules::arithmetic, rules::logic, rules::comparison, rules::selection, rules::conversion, rules::scalar_first})
     if (Instruction* with = rule(i)) return with;
   return nullptr;
 }

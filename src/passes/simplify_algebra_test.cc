@@ -5,16 +5,19 @@ namespace {
 
 // What a rule makes of `op`, whose operands a … d are parameters; the last line is the result.
 std::string simplified(const std::string& type, const std::string& op) {
-  const auto parameters = "a = " + type + " parameter(0)\nb = " + type + " parameter(1)\np = pred[3] parameter(2)\nq = pred[3] parameter(3)\n" +
-                          "zero = " + type.substr(0, 3) + "[] constant(0)\nzeros = " + type + " broadcast(zero), dimensions={}\n" +
-                          "one = " + type.substr(0, 3) + "[] constant(1)\nones = " + type + " broadcast(one), dimensions={}\n" +
+  const auto parameters = "a = " + type + " parameter(0)\nb = " + type +
+                          " parameter(1)\np = pred[3] parameter(2)\nq = pred[3] parameter(3)\n" +
+                          "zero = " + type.substr(0, 3) + "[] constant(0)\nzeros = " + type +
+                          " broadcast(zero), dimensions={}\n" + "one = " + type.substr(0, 3) +
+                          "[] constant(1)\nones = " + type + " broadcast(one), dimensions={}\n" +
                           "yes = pred[] constant(true)\nyeses = pred[3] broadcast(yes), dimensions={}\n" +
                           "no = pred[] constant(false)\nnoes = pred[3] broadcast(no), dimensions={}\n";
   const std::string left = testing::after_in_entry("simplify-algebra", parameters + op);
   const std::size_t root = left.find("ROOT ");
   std::string line = left.substr(root + 5, left.find('\n', root) - root - 5);
   // Without the result's name, which the rules are free to choose, unless it is a parameter itself.
-  return line.find("parameter") != std::string::npos ? line.substr(0, line.find(' ')) : line.substr(line.find("= ") + 2);
+  return line.find("parameter") != std::string::npos ? line.substr(0, line.find(' '))
+                                                     : line.substr(line.find("= ") + 2);
 }
 std::string of_f32(const std::string& op) { return simplified("f32[3]", op); }
 std::string of_s32(const std::string& op) { return simplified("s32[3]", op); }
@@ -22,7 +25,8 @@ std::string of_s32(const std::string& op) { return simplified("s32[3]", op); }
 TEST(SimplifyAlgebra, KeepsTheSignOfZero) {
   EXPECT_EQ(of_f32("ROOT r = f32[3] add(a, zeros)"), "f32[3] add(a, zeros)");
   EXPECT_EQ(of_f32("ROOT r = f32[3] subtract(a, zeros)"), "a");
-  EXPECT_EQ(of_f32("minus = f32[] constant(-0)\nm = f32[3] broadcast(minus), dimensions={}\nROOT r = f32[3] add(m, a)"), "a");
+  EXPECT_EQ(of_f32("minus = f32[] constant(-0)\nm = f32[3] broadcast(minus), dimensions={}\nROOT r = f32[3] add(m, a)"),
+            "a");
   EXPECT_EQ(of_f32("ROOT r = f32[3] multiply(a, zeros)"), "f32[3] multiply(a, zeros)");
   EXPECT_EQ(of_s32("ROOT r = s32[3] add(a, zeros)"), "a");
 }
@@ -31,8 +35,10 @@ TEST(SimplifyAlgebra, DropsNeutralOperands) {
   EXPECT_EQ(of_f32("ROOT r = f32[3] multiply(ones, a)"), "a");
   EXPECT_EQ(of_f32("ROOT r = f32[3] divide(a, ones)"), "a");
   EXPECT_EQ(of_f32("ROOT r = f32[3] maximum(a, a)"), "a");
-  EXPECT_EQ(of_f32("i = f32[] constant(-inf)\nm = f32[3] broadcast(i), dimensions={}\nROOT r = f32[3] maximum(m, a)"), "a");
-  EXPECT_EQ(of_f32("i = f32[] constant(-inf)\nm = f32[3] broadcast(i), dimensions={}\nROOT r = f32[3] minimum(m, a)"), "f32[3] minimum(m, a)");
+  EXPECT_EQ(of_f32("i = f32[] constant(-inf)\nm = f32[3] broadcast(i), dimensions={}\nROOT r = f32[3] maximum(m, a)"),
+            "a");
+  EXPECT_EQ(of_f32("i = f32[] constant(-inf)\nm = f32[3] broadcast(i), dimensions={}\nROOT r = f32[3] minimum(m, a)"),
+            "f32[3] minimum(m, a)");
   EXPECT_EQ(of_s32("ROOT r = s32[3] shift-left(a, zeros)"), "a");
 }
 
@@ -44,10 +50,15 @@ TEST(SimplifyAlgebra, MovesNegations) {
 }
 
 TEST(SimplifyAlgebra, DividesByPowersOfTwoByMultiplying) {
-  EXPECT_EQ(of_f32("c = f32[] constant(8)\nd = f32[3] broadcast(c), dimensions={}\nROOT r = f32[3] divide(a, d)"), "f32[3] multiply(a, r.1)");
-  EXPECT_EQ(of_f32("c = f32[] constant(3)\nd = f32[3] broadcast(c), dimensions={}\nROOT r = f32[3] divide(a, d)"), "f32[3] divide(a, d)");
+  EXPECT_EQ(of_f32("c = f32[] constant(8)\nd = f32[3] broadcast(c), dimensions={}\nROOT r = f32[3] divide(a, d)"),
+            "f32[3] multiply(a, r.1)");
+  EXPECT_EQ(of_f32("c = f32[] constant(3)\nd = f32[3] broadcast(c), dimensions={}\nROOT r = f32[3] divide(a, d)"),
+            "f32[3] divide(a, d)");
   // The inverse of the largest power is no normal number.
-  EXPECT_EQ(of_f32("c = f32[] constant(1.70141183e+38)\nd = f32[3] broadcast(c), dimensions={}\nROOT r = f32[3] divide(a, d)"), "f32[3] divide(a, d)");
+  EXPECT_EQ(
+      of_f32(
+          "c = f32[] constant(1.70141183e+38)\nd = f32[3] broadcast(c), dimensions={}\nROOT r = f32[3] divide(a, d)"),
+      "f32[3] divide(a, d)");
 }
 
 TEST(SimplifyAlgebra, SimplifiesLogic) {
@@ -56,7 +67,8 @@ TEST(SimplifyAlgebra, SimplifiesLogic) {
   EXPECT_EQ(of_f32("o = pred[3] or(p, q)\nROOT r = pred[3] and(p, o)"), "p");
   EXPECT_EQ(of_f32("n = pred[3] not(p)\nROOT r = pred[3] or(p, n)"), "pred[3] broadcast(constant), dimensions={}");
   EXPECT_EQ(of_f32("ROOT r = pred[3] xor(p, yeses)"), "pred[3] not(p)");
-  EXPECT_EQ(of_s32("c = pred[3] compare(a, b), direction=LT\nROOT r = pred[3] not(c)"), "pred[3] compare(a, b), direction=GE");
+  EXPECT_EQ(of_s32("c = pred[3] compare(a, b), direction=LT\nROOT r = pred[3] not(c)"),
+            "pred[3] compare(a, b), direction=GE");
   // Either may be false of a NaN.
   EXPECT_EQ(of_f32("c = pred[3] compare(a, b), direction=LT\nROOT r = pred[3] not(c)"), "pred[3] not(c)");
 }
@@ -88,10 +100,12 @@ TEST(SimplifyAlgebra, DropsConversionsThatLoseNothing) {
 }
 
 TEST(SimplifyAlgebra, CombinesSpreadScalarsFirst) {
-  EXPECT_EQ(testing::after_in_entry("simplify-algebra",
-                                    "x = f32[] parameter(0)\ny = f32[] parameter(1)\nbx = f32[8] broadcast(x), dimensions={}\n"
-                                    "by = f32[8] broadcast(y), dimensions={}\nROOT r = f32[8] add(bx, by)"),
-            "x = f32[] parameter(0)\ny = f32[] parameter(1)\nr.1 = f32[] add(x, y)\nROOT r.2 = f32[8] broadcast(r.1), dimensions={}\n");
+  EXPECT_EQ(testing::after_in_entry(
+                "simplify-algebra",
+                "x = f32[] parameter(0)\ny = f32[] parameter(1)\nbx = f32[8] broadcast(x), dimensions={}\n"
+                "by = f32[8] broadcast(y), dimensions={}\nROOT r = f32[8] add(bx, by)"),
+            "x = f32[] parameter(0)\ny = f32[] parameter(1)\nr.1 = f32[] add(x, y)\nROOT r.2 = f32[8] broadcast(r.1), "
+            "dimensions={}\n");
 }
 
 }  // namespace

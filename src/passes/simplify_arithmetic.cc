@@ -26,7 +26,8 @@ Instruction* simplify_add(Instruction& i) {
   if (x != nullptr) return x;
   if (!is_real(i)) return nullptr;
   for (const int n : {0, 1})
-    if (is(i.operand(n), Opcode::Negate)) return make.binary(Opcode::Subtract, i.operand(1 - n), i.operand(n)->operand(0));
+    if (is(i.operand(n), Opcode::Negate))
+      return make.binary(Opcode::Subtract, i.operand(1 - n), i.operand(n)->operand(0));
   return nullptr;
 }
 
@@ -47,7 +48,8 @@ Instruction* simplify_multiply(Instruction& i) {
   if (Instruction* x = beside(i, [](Instruction* o) { return is_number(o, -1); }); x && !is_unsigned(i.shape().dtype()))
     return make.unary(Opcode::Negate, x);
   if (is_int(i))
-    if (beside(i, [](Instruction* o) { return is_number(o, 0); })) return make.integer(i.shape().dtype(), 0, i.shape().dims());
+    if (beside(i, [](Instruction* o) { return is_number(o, 0); }))
+      return make.integer(i.shape().dtype(), 0, i.shape().dims());
   const bool negated = is(i.operand(0), Opcode::Negate) && is(i.operand(1), Opcode::Negate);
   if (negated) return make.binary(Opcode::Multiply, i.operand(0)->operand(0), i.operand(1)->operand(0));
   return nullptr;
@@ -58,7 +60,8 @@ template <typename T>
 std::optional<hlo::Literal> exact_inverse(const hlo::Literal& divisor) {
   const T d = divisor.data<T>()[0];
   int exponent = 0;
-  if (!std::isnormal(d) || std::abs(std::frexp(d, &exponent)) != T(0.5) || !std::isnormal(T(1) / d)) return std::nullopt;
+  if (!std::isnormal(d) || std::abs(std::frexp(d, &exponent)) != T(0.5) || !std::isnormal(T(1) / d))
+    return std::nullopt;
   hlo::Literal inverse(divisor.shape());
   inverse.mutable_data<T>()[0] = T(1) / d;
   return inverse;

@@ -70,7 +70,8 @@ Instruction* broadcast(Instruction& i) {
   if (sorted && without_units(x->shape().dims()) == without_units(dims)) return make.reshape(x, dims);
   if (!has_units(x->shape().dims())) return nullptr;
   Dims kept;
-  for (const std::int64_t d : places_of_non_units(x->shape().dims())) kept.push_back(places[static_cast<std::size_t>(d)]);
+  for (const std::int64_t d : places_of_non_units(x->shape().dims()))
+    kept.push_back(places[static_cast<std::size_t>(d)]);
   return make.broadcast(make.reshape(x, without_units(x->shape().dims())), dims, kept);
 }
 

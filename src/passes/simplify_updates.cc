@@ -47,11 +47,13 @@ Instruction* canonical_starts(Instruction& i) {
 // Whether two windows of one size in arrays of one shape stand at one place.
 bool same_starts(const Instruction& a, const Instruction& b) {
   return has_scalar_starts(a) && has_scalar_starts(b) &&
-         std::ranges::equal(a.operands() | std::views::drop(first_start(a)), b.operands() | std::views::drop(first_start(b)));
+         std::ranges::equal(a.operands() | std::views::drop(first_start(a)),
+                            b.operands() | std::views::drop(first_start(b)));
 }
 
 bool is_same_window(const Instruction& a, const Instruction& b) {
-  return same_dims(a.operand(0)->shape(), b.operand(0)->shape()) && window_dims(a) == window_dims(b) && same_starts(a, b);
+  return same_dims(a.operand(0)->shape(), b.operand(0)->shape()) && window_dims(a) == window_dims(b) &&
+         same_starts(a, b);
 }
 
 Instruction* static_slice(Instruction& i) {
@@ -115,8 +117,10 @@ Instruction* select_of_update(Instruction& i) {
     const std::vector<Instruction*> starts = start_scalars(*update);
     const Dims& window = window_dims(*update);
     Instruction* old = make.dynamic_slice(base, starts, window);
-    Instruction* where = p->shape().is_scalar() ? make.broadcast_scalar(p, window) : make.dynamic_slice(p, starts, window);
-    Instruction* chosen = n == 1 ? make.select(where, update->operand(1), old) : make.select(where, old, update->operand(1));
+    Instruction* where =
+        p->shape().is_scalar() ? make.broadcast_scalar(p, window) : make.dynamic_slice(p, starts, window);
+    Instruction* chosen =
+        n == 1 ? make.select(where, update->operand(1), old) : make.select(where, old, update->operand(1));
     return make.dynamic_update_slice(base, chosen, starts);
   }
   return nullptr;
@@ -210,8 +214,7 @@ Instruction* scatter(Instruction& i) {
   if (!has_one_vector(indices, a.index_vector_dim) || (!overwrites && !combiner)) return nullptr;
   Make make(i);
   const Dims window = scatter_window(i, a);
-  const auto starts =
-      starts_of(make, indices, a.index_vector_dim, a.scatter_dims_to_operand_dims, x->shape().rank());
+  const auto starts = starts_of(make, indices, a.index_vector_dim, a.scatter_dims_to_operand_dims, x->shape().rank());
   Instruction* inside = nullptr;
   for (const std::int64_t d : a.scatter_dims_to_operand_dims) {
     Instruction* fits = fits_inside(make, starts[at(d)], x->shape().dim(d) - window[at(d)]);
