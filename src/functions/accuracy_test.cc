@@ -32,18 +32,18 @@ T logistic_of(T x) {
 
 #define HLOOM_WIDE(f) [](double x) -> double { return f(x); }, [](long double x) -> long double { return f(x); }
 const Function kFunctions[] = {
-    {Opcode::Exponential, 1.0, 1.0, HLOOM_WIDE(std::exp)},
-    {Opcode::ExponentialMinusOne, 1.5, 1.5, HLOOM_WIDE(std::expm1)},
-    {Opcode::Log, 1.0, 1.0, HLOOM_WIDE(std::log)},
+    {Opcode::Exponential, 0.9, 0.9, HLOOM_WIDE(std::exp)},
+    {Opcode::ExponentialMinusOne, 1.4, 1.4, HLOOM_WIDE(std::expm1)},
+    {Opcode::Log, 0.9, 0.9, HLOOM_WIDE(std::log)},
     {Opcode::LogPlusOne, 1.5, 1.5, HLOOM_WIDE(std::log1p)},
-    {Opcode::Logistic, 2.1, 2.4, HLOOM_WIDE(logistic_of)},
-    {Opcode::Tanh, 1.5, 2.5, HLOOM_WIDE(std::tanh)},
+    {Opcode::Logistic, 2.0, 2.0, HLOOM_WIDE(logistic_of)},
+    {Opcode::Tanh, 1.4, 2.5, HLOOM_WIDE(std::tanh)},
     {Opcode::Sqrt, 0.5, 0.5, HLOOM_WIDE(std::sqrt)},
     {Opcode::Rsqrt, 1.5, 1.5, [](double x) { return 1 / std::sqrt(x); },
      [](long double x) { return 1 / std::sqrt(x); }},
     {Opcode::Cbrt, 0.501, 1.0, HLOOM_WIDE(std::cbrt)},
-    {Opcode::Sine, 1.0, 1.0, HLOOM_WIDE(std::sin)},
-    {Opcode::Cosine, 1.0, 1.0, HLOOM_WIDE(std::cos)},
+    {Opcode::Sine, 0.9, 0.9, HLOOM_WIDE(std::sin)},
+    {Opcode::Cosine, 0.9, 0.9, HLOOM_WIDE(std::cos)},
     {Opcode::Tan, 0.501, 2.5, HLOOM_WIDE(std::tan)},
     {Opcode::Sinh, 0.501, 2.0, HLOOM_WIDE(std::sinh)},
     {Opcode::Cosh, 0.501, 2.0, HLOOM_WIDE(std::cosh)},
@@ -53,7 +53,7 @@ const Function kFunctions[] = {
     {Opcode::Asinh, 0.501, 2.0, HLOOM_WIDE(std::asinh)},
     {Opcode::Acosh, 0.501, 2.5, HLOOM_WIDE(std::acosh)},
     {Opcode::Atanh, 0.501, 2.0, HLOOM_WIDE(std::atanh)},
-    {Opcode::Erf, 1.0, 1.0, HLOOM_WIDE(std::erf)},
+    {Opcode::Erf, 1.1, 1.1, HLOOM_WIDE(std::erf)},
 };
 
 // The error of `got` in units in the last place of T at `want`. Zeros and infinities must be the same.
@@ -79,6 +79,7 @@ struct Worst {
   T at = 0, got = 0;
   template <class Wide>
   void see(T x, T y, Wide want) {
+    if (y == static_cast<T>(want) && y != 0) return;  // correctly rounded, which is most of them
     const double e = error_in_ulp(y, want);
     if (e > error) *this = {e, x, y};
   }
@@ -226,7 +227,8 @@ void for_pairs(See see) {
   std::vector<T> edges;
   for (const double x : kEdges)
     for (const T sign : {T{1}, T{-1}}) edges.push_back(sign * static_cast<T>(x));
-  for (const T n : {T{3}, T{5}, T{7.5}, T{1e10}, T{-3}, T{-2.5}, static_cast<T>(1e30), T{0x1p53}, T{0x1p24}, T{0x1p24} + 2})
+  for (const T n :
+       {T{3}, T{5}, T{7.5}, T{1e10}, T{-3}, T{-2.5}, static_cast<T>(1e30), T{0x1p53}, T{0x1p24}, T{0x1p24} + 2})
     edges.push_back(n);
   for (const T x : edges)
     for (const T y : edges) see(x, y);

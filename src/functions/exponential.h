@@ -70,7 +70,12 @@ template <class B, class T>
 Value<B, T> logistic(Value<B, T> x) {
   const auto parts = split_exponent(larger(kExpLow<T>, -abs(x)));
   const Value<B, T> e = parts.whole();
-  return select(x < 0, e, T{1}) / (1 + e);
+  const Value<B, T> sum = 1 + e;
+  const Value<B, T> quotient = select(x < 0, e, T{1}) / sum;
+  // What rounding the sum lost comes off by the derivative. 1/sum is the quotient, or 1 less it.
+  const Value<B, T> lost = e - (sum - 1);
+  const Value<B, T> inverse = select(x < 0, 1 - quotient, quotient);
+  return fma(quotient * lost, -inverse, quotient);
 }
 
 /// e^x - 1. With s = 2^(n-1): 2·(s·(e^r - 1) + (s - 1/2)), where s - 1/2 is exact or of no weight.

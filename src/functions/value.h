@@ -11,7 +11,6 @@
 // Value calls below. Each is one IEEE or two's-complement operation, so every builder gives the same bits (but
 // for the payload and sign of a NaN). What C++ leaves open, builders define:
 //   - integers wrap; a shift counts less than the width; division truncates, its divisor not 0, nor MIN / -1;
-//   - to_integer() of a float that the integer cannot hold gives some number, the same for no two builders;
 //   - comparisons with a NaN are false, but for !=.
 #pragma once
 
@@ -210,8 +209,7 @@ Value<B, To> to_real(Value<B, T> x) {
   else
     return {x.b, x.b->template to_real<To, T>(x.raw)};
 }
-/// Float to integer, truncated, saturated at the integer's bounds; NaN gives 0. A bound of `width` bits may be
-/// given for integers narrower than their storage (s4 in int8_t).
+/// Float to integer, truncated, saturated at the integer's bounds; NaN gives 0.
 template <class To, class B, class T>
 Value<B, To> to_integer(Value<B, T> x) {
   static_assert(std::integral<To> && is_real<T>);
