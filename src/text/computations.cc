@@ -105,14 +105,12 @@ void ModuleParser::read_definition(std::string_view name, bool entry) {
     if (c_.ok() && result && !compatible(*result, computation->root()->shape()))
       c_.fail("H215", result_at, words("the signature's result ", to_string(*result, false), " is not the root's shape ",
                                        to_string(computation->root()->shape(), false)));
-    const char* comma = c_.at();
-    if (c_.eat(',')) {
-      if (c_.take_key("'execution_thread='") != "execution_thread" && c_.ok())
-        c_.fail("H503", comma, "a computation accepts execution_thread alone");
-      computation->set_execution_thread(c_.string("the name of a thread"));
-    }
-  } else if (c_.ok() && c_.eat(',')) {
-    recover_computation();
+  }
+  if (c_.eat(',')) {
+    const char* at = c_.at();
+    if (c_.take_key("'execution_thread='") != "execution_thread")
+      c_.fail("H503", at, "a computation accepts execution_thread alone");
+    computation->set_execution_thread(c_.string("the name of a thread"));
   }
   known.call_depth = scope.call_depth;
   if (!c_.ok() && !errors_.full()) recover_computation();

@@ -30,10 +30,10 @@ inline WrittenInteger scan_integer(const char* p, const char* end) {
     const auto digit = static_cast<std::uint64_t>(static_cast<unsigned char>(*p)) - '0';
     if (digit > 9) break;
     // 19 digits always fit.
-    if (p - digits >= 19)
-      n.overflow |= __builtin_mul_overflow(n.magnitude, 10, &n.magnitude) |
-                    __builtin_add_overflow(n.magnitude, digit, &n.magnitude);
-    else
+    if (p - digits >= 19 && (__builtin_mul_overflow(n.magnitude, 10, &n.magnitude) ||
+                             __builtin_add_overflow(n.magnitude, digit, &n.magnitude)))
+      n.overflow = true;
+    else if (p - digits < 19)
       n.magnitude = n.magnitude * 10 + digit;
   }
   n.end = p == digits ? start : p;

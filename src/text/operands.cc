@@ -26,7 +26,7 @@ std::vector<Instruction*> ModuleParser::read_operands(Scope& scope) {
 Instruction* ModuleParser::read_operand(Scope& scope) {
   const char* shape_at = c_.at();
   std::optional<Shape> shape;
-  if (*shape_at != '%' && at_shape(c_)) shape = read_shape(c_, shape_rules());
+  if (c_.peek() != '%' && at_shape(c_)) shape = read_shape(c_, shape_rules());
   const char next = c_.peek();
   if (shape && scope.free_operands && (next == ',' || next == ')')) return free_operand(scope, {}, *shape);
   const std::string_view name = c_.take_name("an operand");
