@@ -77,6 +77,8 @@ class Saver {
   bool is_of(ValueId v, const Computation& c) const {
     const Value& value = flow_.values()[v];
     if (value.kind == Value::Kind::Loop) return value.definer->body() == &c;
+    if (value.kind == Value::Kind::Parameter)  // what is written over it should become the result there
+      return value.definer->parent() == &c && flow_.aliased_result(flow_.pin(v).number) >= 0;
     return (value.kind == Value::Kind::Made || value.kind == Value::Kind::Join) && value.definer->parent() == &c;
   }
 

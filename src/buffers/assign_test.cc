@@ -1,0 +1,450 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "buffers/test_plan.h"
+#include "text/print.h"
+
+namespace hloom::buffers {
+namespace {
+
+using Kind = Allocation::Kind;
+
+Kind kind(const Plan& p, std::string_view name, std::int64_t leaf = 0) {
+  return p.assignment.allocation(p.slice(name, leaf)).kind;
+}
+
+std::string entry(std::string_view body, std::string_view before = {}, std::string_view header = {}) {
+  return "HloModule m" + std::string(header) + "\n" + std::string(before) + "\nENTRY e {\n" + std::string(body) +
+         "\n}\n";
+}
+
+// A loop over (counter, leaves…): `body` makes k (the next counter) and the root from q.
+std::string loop(std::string_view types, std::string_view body) {
+  const std::string t(types);
+  return "cond { p = " + t +
+         " parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(3)\n"
+         " ROOT c = pred[] compare(i, n), direction=LT }\n"
+         "body { q = " +
+         t +
+         " parameter(0) j = s32[] get-tuple-element(q), index=0 one = s32[] constant(1)\n"
+         " k = s32[] add(j, one)\n" +
+         std::string(body) + "}\n";
+}
+std::string loop_entry(std::string_view types, std::string_view init, std::string_view rest) {
+  return "zero = s32[] constant(0)\n" + std::string(init) + "\n w = " + std::string(types) +
+         " while(t), condition=cond, body=body\n" + std::string(rest);
+}
+
+TEST(Assign, ChainOfScalarsReusesOneBuffer) {
+  const Plan p = plan(
+      entry("x = f32[] parameter(0) a = f32[] negate(x) b = f32[] abs(a) c = f32[] sine(b) ROOT d = f32[] cosine(c)"));
+  EXPECT_EQ(p.assignment.arena_bytes(), 0);  // all in the result
+  EXPECT_EQ(p.slice("a"), p.slice("d"));
+  EXPECT_EQ(kind(p, "d"), Kind::Result);
+}
+
+TEST(Assign, ReduceDoesNotShareWithItsInput) {
+  const Plan p =
+      plan(entry("x = f32[4] parameter(0) n = f32[4] negate(x) z = f32[] constant(0)\n"
+                 "r = f32[] reduce(n, z), dimensions={0}, to_apply=add\n"
+                 "s = f32[1] reshape(r) b = f32[4] broadcast(r), dimensions={} ROOT d = f32[4] add(b, b)",
+                 "add { ra = f32[] parameter(0) rb = f32[] parameter(1) ROOT rs = f32[] add(ra, rb) }"));
+  EXPECT_NE(p.slice("n"), p.slice("r"));
+  EXPECT_EQ(p.slice("r"), p.slice("s"));  // a reshape keeps the bytes
+}
+
+TEST(Assign, ResultsThatAreParametersAndConstantsAreCopied) {
+  const Plan p =
+      plan(entry("x = f32[4] parameter(0) c = f32[4] constant({1,2,3,4}) n = f32[4] negate(x)\n"
+                 "ROOT t = (f32[4], f32[4], f32[4], f32[4]) tuple(x, c, n, n)"));
+  EXPECT_EQ(p.copies().size(), 3u);
+  for (std::int64_t leaf = 0; leaf < 4; ++leaf)
+    EXPECT_EQ(p.assignment.allocation(p.root_slice(leaf)).kind, Kind::Result);
+  EXPECT_EQ(kind(p, "c"), Kind::Constant);
+}
+
+TEST(Assign, NestedTupleParametersAreNumberedByLeaf) {
+  const Plan p =
+      plan(entry("p = (f32[2], (s32[], f32[3])) parameter(0) q = f32[5] parameter(1)\n"
+                 "i = (s32[], f32[3]) get-tuple-element(p), index=1 x = f32[3] get-tuple-element(i), index=1\n"
+                 "ROOT r = f32[3] negate(x)"));
+  EXPECT_EQ(p.assignment.allocation(p.slice("x")).number, 2);
+  EXPECT_EQ(p.assignment.allocation(p.slice("q")).number, 3);
+}
+
+TEST(Assign, WindowUpdateOfACarriedLeafIsInPlace) {
+  const char* const t = "(s32[], f32[100])";
+  const Plan p = plan(entry(
+      loop_entry(t,
+                 "f = f32[] constant(0) b = f32[100] broadcast(f), dimensions={} t = (s32[], f32[100]) tuple(zero, b)",
+                 "ROOT r = f32[100] get-tuple-element(w), index=1"),
+      loop(t,
+           "x = f32[100] get-tuple-element(q), index=1 u = f32[1] constant({7})\n"
+           "y = f32[100] dynamic-update-slice(x, u, j)\n ROOT o = (s32[], f32[100]) tuple(k, y)")));
+  EXPECT_EQ(p.copies_in("body"), 0);
+  EXPECT_EQ(p.slice("y"), p.slice("b"));
+  EXPECT_EQ(kind(p, "b"), Kind::Result);  // the loop works in the result's memory
+  EXPECT_EQ(p.copies_in("e"), 1);         // the counter's constant
+}
+
+TEST(Assign, ReadersOfTheBaseComeBeforeItsWriter) {
+  const char* const t = "(s32[], f32[100], f32[1])";
+  const Plan p = plan(entry(
+      loop_entry(
+          t,
+          "f = f32[] constant(0) b = f32[100] broadcast(f), dimensions={} h = f32[1] broadcast(f), dimensions={}\n"
+          "t = (s32[], f32[100], f32[1]) tuple(zero, b, h)",
+          "ROOT r = f32[100] get-tuple-element(w), index=1"),
+      loop(t,
+           "x = f32[100] get-tuple-element(q), index=1 g = f32[1] get-tuple-element(q), index=2\n"
+           "y = f32[100] dynamic-update-slice(x, g, j) s = f32[1] dynamic-slice(x, k), dynamic_slice_sizes={1}\n"
+           "ROOT o = (s32[], f32[100], f32[1]) tuple(k, y, s)")));
+  EXPECT_EQ(p.copies_in("body"), 2);  // s and k, since g and j are still to be read
+  for (const auto& d : p.assignment.decisions()) EXPECT_TRUE(d.in_place || d.bytes != 400) << d.reason;
+}
+
+TEST(Assign, SwapOfTwoLeavesTakesOneTemporary) {
+  const char* const t = "(s32[], f32[100], f32[100])";
+  const Plan p = plan(entry(
+      loop_entry(t,
+                 "a = f32[100] parameter(0) b = f32[100] parameter(1) na = f32[100] negate(a) nb = f32[100] negate(b)\n"
+                 "t = (s32[], f32[100], f32[100]) tuple(zero, na, nb)",
+                 "ROOT r = f32[100] get-tuple-element(w), index=1"),
+      loop(t,
+           "x = f32[100] get-tuple-element(q), index=1 y = f32[100] get-tuple-element(q), index=2\n"
+           "ROOT o = (s32[], f32[100], f32[100]) tuple(k, y, x)")));
+  EXPECT_EQ(p.copies_in("body"), 3);  // one to the temporary, one over, one back
+  EXPECT_EQ(p.slice("x"), p.slice("na"));
+}
+
+TEST(Assign, LeavesThatPassThroughAreNotCopied) {
+  const char* const t = "(s32[], f32[100], f32[100])";
+  const Plan p =
+      plan(entry(loop_entry(t,
+                            "a = f32[100] parameter(0) b = f32[100] parameter(1) nb = f32[100] negate(b)\n"
+                            "t = (s32[], f32[100], f32[100]) tuple(zero, a, nb)",
+                            "ROOT r = f32[100] get-tuple-element(w), index=2"),
+                 loop(t,
+                      "x = f32[100] get-tuple-element(q), index=1 y = f32[100] get-tuple-element(q), index=2\n"
+                      "z = f32[100] add(x, y) ROOT o = (s32[], f32[100], f32[100]) tuple(k, x, z)")));
+  EXPECT_EQ(p.copies_in("body"), 0);
+  EXPECT_EQ(kind(p, "x"), Kind::Parameter);
+  EXPECT_EQ(p.slice("z"), p.slice("y"));  // elementwise over its dying operand
+}
+
+TEST(Assign, EqualInitOfTwoLeavesIsCopiedOnce) {
+  const char* const t = "(s32[], f32[100], f32[100])";
+  const Plan p = plan(entry(
+      loop_entry(
+          t, "a = f32[100] parameter(0) na = f32[100] negate(a) t = (s32[], f32[100], f32[100]) tuple(zero, na, na)",
+          "x0 = f32[100] get-tuple-element(w), index=1 y0 = f32[100] get-tuple-element(w), index=2\n"
+          "ROOT r = f32[100] add(x0, y0)"),
+      loop(t,
+           "x = f32[100] get-tuple-element(q), index=1 y = f32[100] get-tuple-element(q), index=2\n"
+           "z = f32[100] negate(x) v = f32[100] abs(y) ROOT o = (s32[], f32[100], f32[100]) tuple(k, z, v)")));
+  EXPECT_EQ(p.copies_in("e"), 2);  // one of the arrays, and the counter
+  EXPECT_EQ(p.copies_in("body"), 0);
+}
+
+TEST(Assign, ConstantBodyRootIsCopiedInTheBody) {
+  const char* const t = "(s32[], f32[4])";
+  const Plan p =
+      plan(entry(loop_entry(t, "a = f32[4] parameter(0) na = f32[4] negate(a) t = (s32[], f32[4]) tuple(zero, na)",
+                            "ROOT r = f32[4] get-tuple-element(w), index=1"),
+                 loop(t, "c4 = f32[4] constant({1,2,3,4}) ROOT o = (s32[], f32[4]) tuple(k, c4)")));
+  EXPECT_EQ(p.copies_in("body"), 1);
+}
+
+TEST(Assign, InitUsedAfterTheLoopIsCopiedOnce) {
+  const char* const t = "(s32[], f32[100])";
+  const Plan p = plan(entry(
+      loop_entry(t, "a = f32[100] parameter(0) na = f32[100] negate(a) t = (s32[], f32[100]) tuple(zero, na)",
+                 "x0 = f32[100] get-tuple-element(w), index=1 ROOT r = f32[100] add(x0, na)"),
+      loop(
+          t,
+          "x = f32[100] get-tuple-element(q), index=1 z = f32[100] negate(x) ROOT o = (s32[], f32[100]) tuple(k, z)")));
+  EXPECT_EQ(p.copies_in("e"), 2);
+  EXPECT_EQ(p.copies_in("body"), 0);
+}
+
+TEST(Assign, PassingBranchesForwardTheirBufferInEachPosition) {
+  for (const bool first : {true, false}) {
+    const std::string keep = "keep { a = f32[100] parameter(0) ROOT ta = (f32[100]) tuple(a) }\n";
+    const std::string change =
+        "change { b = f32[100] parameter(0) u = f32[1] constant({1}) i = s32[] constant(5)\n"
+        "d = f32[100] dynamic-update-slice(b, u, i) ROOT tb = (f32[100]) tuple(d) }\n";
+    const char* const t = "(s32[], f32[100])";
+    const Plan p = plan(
+        entry(loop_entry(t, "a0 = f32[100] parameter(0) na = f32[100] negate(a0) t = (s32[], f32[100]) tuple(zero, na)",
+                         "ROOT r = f32[100] get-tuple-element(w), index=1"),
+              keep + change +
+                  loop(t,
+                       "x = f32[100] get-tuple-element(q), index=1 two = s32[] constant(2) h = pred[] compare(j, two), "
+                       "direction=LT\n"
+                       "v = (f32[100]) conditional(h, x, x), true_computation=" +
+                           std::string(first ? "keep" : "change") +
+                           ", false_computation=" + std::string(first ? "change" : "keep") +
+                           "\n y = f32[100] get-tuple-element(v), index=0 ROOT o = (s32[], f32[100]) tuple(k, y)")));
+    EXPECT_EQ(p.copies_in("body") + p.copies_in("keep") + p.copies_in("change"), 0);
+    EXPECT_EQ(p.slice("d"), p.slice("x"));
+  }
+}
+
+TEST(Assign, NestedLoopsUpdateInPlace) {
+  const char* const t = "(s32[], f32[100])";
+  const std::string inner =
+      "ic { ip = (s32[], f32[100]) parameter(0) ii = s32[] get-tuple-element(ip), index=0 in = s32[] constant(2)\n"
+      "ROOT il = pred[] compare(ii, in), direction=LT }\n"
+      "ib { iq = (s32[], f32[100]) parameter(0) ij = s32[] get-tuple-element(iq), index=0 i1 = s32[] constant(1)\n"
+      "ik = s32[] add(ij, i1) ix = f32[100] get-tuple-element(iq), index=1 iu = f32[1] constant({1})\n"
+      "iy = f32[100] dynamic-update-slice(ix, iu, ij) ROOT io = (s32[], f32[100]) tuple(ik, iy) }\n";
+  const Plan p = plan(
+      entry(loop_entry(t, "a0 = f32[100] parameter(0) na = f32[100] negate(a0) t = (s32[], f32[100]) tuple(zero, na)",
+                       "ROOT r = f32[100] get-tuple-element(w), index=1"),
+            inner + loop(t,
+                         "x = f32[100] get-tuple-element(q), index=1 z2 = s32[] constant(0)\n"
+                         "it = (s32[], f32[100]) tuple(z2, x) iw = (s32[], f32[100]) while(it), condition=ic, body=ib\n"
+                         "y = f32[100] get-tuple-element(iw), index=1 ROOT o = (s32[], f32[100]) tuple(k, y)")));
+  EXPECT_EQ(p.copies_in("ib"), 0);
+  EXPECT_EQ(p.copies_in("body"), 1);  // the inner counter's constant
+  EXPECT_EQ(p.slice("iy"), p.slice("na"));
+}
+
+const char* const kUpdate =
+    "u = f32[1] constant({1}) i = s32[] constant(3) y = f32[100] dynamic-update-slice(x, u, i)\n";
+
+TEST(Assign, DonatedParameterIsUpdatedInPlace) {
+  const Plan p = plan(entry(std::string("x = f32[100] parameter(0)\n") + kUpdate + "ROOT r = f32[100] reshape(y)", "",
+                            ", input_output_alias={ {}: (0, {}, may-alias) }"));
+  EXPECT_TRUE(p.copies().empty());
+  EXPECT_EQ(p.slice("y"), p.slice("x"));
+  EXPECT_EQ(p.assignment.arena_bytes(), 0);
+}
+
+TEST(Assign, ParameterThatIsNotDonatedIsCopiedOnceAtEntry) {
+  const Plan p = plan(entry(std::string("x = f32[100] parameter(0)\n") + kUpdate + "ROOT r = f32[100] reshape(y)"));
+  ASSERT_EQ(p.copies().size(), 1u);
+  EXPECT_EQ(kind(p, "y"), Kind::Result);
+  const auto& decisions = p.assignment.decisions();
+  const auto copied = std::ranges::find(decisions, false, &InPlaceDecision::in_place);
+  ASSERT_NE(copied, decisions.end());
+  EXPECT_EQ(copied->reason, "parameter x is not donated");
+}
+
+TEST(Assign, DonatedInputReadAfterTheOutputIsCopied) {
+  const Plan p = plan(entry(std::string("x = f32[100] parameter(0)\n") + kUpdate +
+                                "s = f32[100] add(x, y) ROOT r = (f32[100], f32[100]) tuple(y, s)",
+                            "", ", input_output_alias={ {0}: (0, {}, may-alias) }"));
+  EXPECT_EQ(p.copies().size(), 1u);
+  EXPECT_EQ(p.assignment.allocation(p.root_slice(0)).kind, Kind::Parameter);
+}
+
+TEST(Assign, CrossedDonationSwapsThroughOneTemporary) {
+  const Plan p =
+      plan(entry("x = f32[100] parameter(0) y = f32[100] parameter(1) ROOT r = (f32[100], f32[100]) tuple(y, x)", "",
+                 ", input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }"));
+  EXPECT_EQ(p.copies().size(), 3u);
+  EXPECT_EQ(p.assignment.arena_bytes(), 448);
+}
+
+TEST(Assign, PartOfATupleIsDonated) {
+  const Plan p = plan(entry("p = (f32[100], f32[100]) parameter(0) x = f32[100] get-tuple-element(p), index=1\n" +
+                                std::string(kUpdate) + "ROOT r = (f32[100]) tuple(y)",
+                            "", ", input_output_alias={ {0}: (0, {1}, may-alias) }"));
+  EXPECT_TRUE(p.copies().empty());
+  EXPECT_TRUE(p.assignment.allocation(p.slice("x")).writable);
+  EXPECT_FALSE(p.assignment.allocation(p.slice("p", 0)).writable);
+}
+
+TEST(Assign, BaseWithALaterReaderIsCopiedExactlyOnce) {
+  const Plan p = plan(entry("a = f32[100] parameter(0) x = f32[100] negate(a)\n" + std::string(kUpdate) +
+                            "s = f32[1] dynamic-slice(y, i), dynamic_slice_sizes={1} v = f32[] reshape(s)\n"
+                            "b = f32[100] broadcast(v), dimensions={} m = f32[100] multiply(x, b)\n"
+                            "ROOT r = (f32[100], f32[100]) tuple(y, m)"));
+  EXPECT_EQ(p.copies().size(), 1u);
+}
+
+TEST(Assign, LateReaderInALoopCostsOneCopy) {
+  const char* const t = "(s32[], f32[100], f32[])";
+  const Plan p = plan(entry(
+      loop_entry(t,
+                 "a0 = f32[100] parameter(0)\nna = f32[100] negate(a0) f = f32[] constant(1) nf = f32[] negate(f)\n"
+                 "t = (s32[], f32[100], f32[]) tuple(zero, na, nf)",
+                 "ROOT r = f32[100] get-tuple-element(w), index=1"),
+      "add { ra = f32[] parameter(0) rb = f32[] parameter(1) ROOT rs = f32[] add(ra, rb) }\n" +
+          loop(t,
+               "x = f32[100] get-tuple-element(q), index=1 u = f32[1] constant({1})\n"
+               "y = f32[100] dynamic-update-slice(x, u, j) sl = f32[1] dynamic-slice(y, k), dynamic_slice_sizes={1}\n"
+               "v = f32[] reshape(sl) vb = f32[100] broadcast(v), dimensions={} m = f32[100] multiply(x, vb)\n"
+               "d = f32[] reduce(m, v), dimensions={0}, to_apply=add ROOT o = (s32[], f32[100], f32[]) tuple(k, y, "
+               "d)")));
+  std::int64_t large = 0;
+  for (const auto* c : p.copies()) large += c->parent()->name() == "body" && c->shape().rank() == 1 ? 1 : 0;
+  EXPECT_EQ(large, 1);
+}
+
+TEST(Assign, SequentialUpdatesOfOneBaseShareIt) {
+  const Plan p = plan(entry("a = f32[100] parameter(0) x = f32[100] negate(a)\n" + std::string(kUpdate) +
+                            "i2 = s32[] constant(9) z = f32[100] dynamic-update-slice(y, u, i2)\n"
+                            "ROOT r = f32[100] dynamic-update-slice(z, u, i)"));
+  EXPECT_TRUE(p.copies().empty());
+  EXPECT_EQ(p.slice("x"), p.slice("r"));
+}
+
+TEST(Assign, FusedUpdatesFollowTheirPlan) {
+  const std::string fused =
+      "f { base = f32[100] parameter(0) other = f32[1] parameter(1) n = f32[1] negate(other) at = s32[] parameter(2)\n"
+      "ROOT d = f32[100] dynamic-update-slice(base, n, at) }\n";
+  const Plan p =
+      plan(entry("a = f32[100] parameter(0) o = f32[1] parameter(1) i = s32[] parameter(2) x = f32[100] negate(a)\n"
+                 "ROOT y = f32[100] fusion(x, o, i), kind=kLoop, calls=f",
+                 fused));
+  EXPECT_TRUE(p.copies().empty());
+  EXPECT_EQ(p.slice("x"), p.slice("y"));
+  EXPECT_EQ(p.find("y").annotations().decisions.at("in_place"), "0:0");
+}
+
+TEST(Assign, EachResultOfAFusionSharesByItself) {
+  const std::string fused =
+      "f { a1 = f32[100] parameter(0) b1 = f32[100] parameter(1) sx = f32[100] add(a1, b1)\n"
+      "d1 = f32[100] subtract(a1, b1) ROOT t1 = (f32[100], f32[100]) tuple(sx, d1) }\n";
+  const Plan p =
+      plan(entry("a = f32[100] parameter(0) x = f32[100] negate(a) y = f32[100] abs(a)\n"
+                 "v = (f32[100], f32[100]) fusion(x, y), kind=kLoop, calls=f\n"
+                 "s = f32[100] get-tuple-element(v), index=0 d = f32[100] get-tuple-element(v), index=1\n"
+                 "ROOT r = f32[100] divide(s, d)",
+                 fused));
+  EXPECT_NE(p.slice("v", 0), p.slice("v", 1));
+  EXPECT_LE(p.assignment.arena_bytes(), 448);  // the other pair is in the result
+}
+
+TEST(Assign, FusionThatMovesElementsDoesNotShare) {
+  const std::string fused =
+      "f { a1 = f32[100] parameter(0) r1 = f32[100] reverse(a1), dimensions={0}\n"
+      "ROOT sx = f32[100] add(a1, r1) }\n";
+  const Plan p =
+      plan(entry("a = f32[100] parameter(0) x = f32[100] negate(a) y = f32[100] fusion(x), kind=kLoop, calls=f\n"
+                 "ROOT r = f32[100] fusion(y), kind=kLoop, calls=g",
+                 fused + "g { a2 = f32[100] parameter(0) r2 = f32[100] reverse(a2), dimensions={0}\n"
+                         "ROOT sy = f32[100] add(a2, r2) }\n"));
+  EXPECT_NE(p.slice("x"), p.slice("y"));
+  EXPECT_NE(p.slice("y"), p.slice("r"));
+}
+
+TEST(Assign, WorkspaceIsApart) {
+  const Plan p =
+      plan(entry("a = f32[100] parameter(0) x = f32[100] negate(a) y = f32[100] fusion(x), kind=kLoop, calls=f, "
+                 "backend_config={\"hloom\":{\"workspace_bytes\":\"1000\"}}\n ROOT r = f32[100] sine(y)",
+                 "f { a1 = f32[100] parameter(0) ROOT n1 = f32[100] negate(a1) }"));
+  const Slice workspace = p.assignment.workspace(p.find("y"));
+  EXPECT_EQ(workspace.bytes, 1000);
+  EXPECT_GE(p.assignment.arena_bytes(), 1024);
+}
+
+TEST(Assign, SharedLoopsAreGivenToEachCaller) {
+  const char* const t = "(s32[], f32[100])";
+  const Plan p = plan(entry(
+      loop_entry(t, "a = f32[100] parameter(0) na = f32[100] negate(a) t = (s32[], f32[100]) tuple(zero, na)",
+                 "t2 = (s32[], f32[100]) tuple(zero, na) w2 = (s32[], f32[100]) while(t2), condition=cond, body=body\n"
+                 "x0 = f32[100] get-tuple-element(w), index=1 x1 = f32[100] get-tuple-element(w2), index=1\n"
+                 "ROOT r = f32[100] add(x0, x1)"),
+      loop(
+          t,
+          "x = f32[100] get-tuple-element(q), index=1 z = f32[100] negate(x) ROOT o = (s32[], f32[100]) tuple(k, z)")));
+  EXPECT_NE(p.find("w").body(), p.find("w2").body());
+  EXPECT_EQ(p.copies_in("e"), 3);  // na once, two counters
+}
+
+TEST(Assign, CallsAreSeenThrough) {
+  const Plan p =
+      plan(entry("a = f32[100] parameter(0) x = f32[100] negate(a) y = f32[100] call(x), to_apply=f\n"
+                 "ROOT r = f32[100] abs(y)",
+                 "f { a1 = f32[100] parameter(0) u = f32[1] constant({1}) i = s32[] constant(3)\n"
+                 "ROOT d1 = f32[100] dynamic-update-slice(a1, u, i) }"));
+  EXPECT_TRUE(p.copies().empty());
+  EXPECT_EQ(p.slice("x"), p.slice("y"));
+}
+
+TEST(Assign, LayoutsThatDifferAreCopied) {
+  const Plan p =
+      plan(entry("a = f32[4,8]{0,1} parameter(0) n = f32[4,8]{0,1} negate(a) y = f32[4,8]{1,0} call(n), to_apply=f\n"
+                 "ROOT r = f32[4,8]{1,0} abs(y)",
+                 "f { a1 = f32[4,8]{1,0} parameter(0) ROOT d1 = f32[4,8]{1,0} negate(a1) }"));
+  ASSERT_EQ(p.copies().size(), 1u);
+  EXPECT_EQ(p.copies()[0]->shape().layout(), Layout::descending(2));
+}
+
+TEST(Assign, AsynchronousFormsKeepTheirOperands) {
+  const Plan p =
+      plan(entry("a = f32[4] parameter(0) n = f32[4] negate(a) s = ((f32[4]), f32[4], u32[]) sine-start(n)\n"
+                 "d = f32[4] sine-done(s) c = (f32[4], f32[4], u32[]) copy-start(d) e1 = f32[4] copy-done(c)\n"
+                 "ROOT r = f32[4] add(e1, n)"));
+  EXPECT_NE(p.slice("d"), p.slice("n"));
+}
+
+TEST(Assign, PlansTheSameOnceMore) {
+  const char* const t = "(s32[], f32[100], f32[100])";
+  const Plan p = plan(entry(
+      loop_entry(
+          t, "a = f32[100] parameter(0) b = f32[100] parameter(1) t = (s32[], f32[100], f32[100]) tuple(zero, a, b)",
+          "ROOT r = f32[100] get-tuple-element(w), index=1"),
+      loop(t,
+           "x = f32[100] get-tuple-element(q), index=1 y = f32[100] get-tuple-element(q), index=2\n"
+           "ROOT o = (s32[], f32[100], f32[100]) tuple(k, y, x)")));
+  const std::string printed = text::print(*p.module);
+  const auto placed = place(**text::parse_module(printed));
+  ASSERT_TRUE(placed) << placed.error().message();
+  EXPECT_EQ(placed->arena_bytes(), p.assignment.arena_bytes());
+  const Plan again = plan(printed);
+  EXPECT_EQ(again.copies().size(), p.copies().size());
+  EXPECT_EQ(again.assignment.arena_bytes(), p.assignment.arena_bytes());
+}
+
+TEST(Assign, SaysWhereACopyIsMissing) {
+  auto module =
+      *text::parse_module(entry("x = f32[4] parameter(0) ROOT r = (f32[4]) tuple(x)", "", ", is_scheduled=true"));
+  const auto placed = place(*module);
+  ASSERT_FALSE(placed);
+  EXPECT_EQ(placed.error().code(), Code::FailedPrecondition);
+}
+
+TEST(Assign, ManyValuesInBoundedTime) {
+  std::string body = "x0 = f32[16] parameter(0)\n";
+  constexpr int kCount = 20000;
+  for (int k = 1; k < kCount; ++k) {
+    const std::string n = std::to_string(k), before = std::to_string(k - 1), far = std::to_string(std::max(0, k - 40));
+    body += "x" + n + " = f32[16] add(x" + before + ", x" + far + ")\n";
+  }
+  auto module = *text::parse_module(entry(body + "ROOT r = f32[16] negate(x" + std::to_string(kCount - 1) + ")"));
+  const auto assignment = assign(*module);
+  ASSERT_TRUE(assignment);
+  EXPECT_EQ(assignment->arena_bytes(), assignment->lower_bound());
+  EXPECT_LE(assignment->arena_bytes(), 40 * 64);
+  EXPECT_TRUE(check_assignment(*assignment).empty());
+}
+
+TEST(Assign, HoldsForEachProgramOfTheTests) {
+  int count = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(HLOOM_SOURCE_DIR "/tests")) {
+    if (file.path().extension() != ".hlo") continue;
+    std::ifstream in(file.path());
+    std::stringstream text;
+    text << in.rdbuf();
+    const std::string all = std::move(text).str();
+    for (const text::ModuleText& part : text::split_modules(all)) {
+      auto module = text::parse_module(part.text, {.verify = false});
+      ASSERT_TRUE(module) << file.path();
+      const Plan p = plan_module(*std::move(module));
+      const auto found = check_assignment(p.assignment);
+      EXPECT_TRUE(found.empty()) << file.path() << ": " << found.front();
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 1000);
+}
+
+}  // namespace
+}  // namespace hloom::buffers
