@@ -23,7 +23,7 @@ test:
 sanitize:
 	tools/setup.sh build optional sanitize
 	cmake --preset asan >/dev/null
-	cmake --build --preset asan --target $(sanitized:=_test)
+	cmake --build --preset asan --target $(sanitized:=_test) parse_fuzz
 	ctest --preset asan -j$(jobs) -L '^($(shell echo $(sanitized) | tr ' ' '|'))$$'
 	cmake --preset tsan >/dev/null
 	cmake --build --preset tsan --target runtime_test

@@ -106,13 +106,13 @@ void stochastic_convert(const Kernel& k, std::byte* out, const std::byte* const*
   for (std::int64_t i = 0; i < n; ++i) {
     const auto x = static_cast<double>(source.load(in[0], i));
     const double magnitude = std::fabs(x), whole = std::trunc(magnitude);
-    const auto fraction = static_cast<std::uint64_t>(std::ldexp(magnitude - whole, bit_width(k.second)));
     if (std::isnan(x)) {
       target.store(out, i, 0);
     } else if (x >= limit - 1 || x <= -limit) {
       const auto least = static_cast<std::int64_t>(~std::uint64_t{0} << (target.width - 1));
       target.store(out, i, x > 0 ? ~least : least);
     } else {
+      const auto fraction = static_cast<std::uint64_t>(std::ldexp(magnitude - whole, bit_width(k.second)));
       const std::int64_t up = fraction > bits_of(in[1], i, width) ? 1 : 0;
       const std::int64_t rounded = static_cast<std::int64_t>(whole) + up;
       target.store(out, i, x < 0 ? -rounded : rounded);
