@@ -132,9 +132,10 @@ Expected<Shape> infer_topk(const Instruction& i) {
 
 Expected<Shape> infer_scan(const Instruction& i) {
   TRY(want_arrays(i));
-  const std::int64_t carries = i.attr<ScanAttr>().num_carries, inputs = i.num_operands() - carries;
-  if (carries < 0 || inputs < 1)
+  const std::int64_t carries = i.attr<ScanAttr>().num_carries;
+  if (carries < 0 || carries >= i.num_operands())
     return wrong(i, "num_carries ", carries, " of ", i.num_operands(), " operands leaves no input");
+  const std::int64_t inputs = i.num_operands() - carries;
   if (i.dimensions().size() != 1) return wrong(i, "scan needs one dimension, found ", i.dimensions().size());
   const std::int64_t along = i.dimension(0);
   const Shape& first = i.operand(0)->shape();
