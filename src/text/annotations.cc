@@ -56,7 +56,8 @@ Statistics read_statistics(Cursor& c) {
   Statistics s;
   const char* start = c.at();
   c.expect('{');
-  if (c.take_key("'visualizing_index='") != "visualizing_index") c.fail("H505", start, "statistics begin with visualizing_index=");
+  if (c.take_key("'visualizing_index='") != "visualizing_index")
+    c.fail("H505", start, "statistics begin with visualizing_index=");
   const char* at = c.at();
   s.visualizing_index = c.integer("an index");
   while (c.ok() && c.eat(',')) {
@@ -99,7 +100,8 @@ void read_tolerance(Cursor& c, ResultAccuracy& a) {
       a.ulps = c.integer("an integer");
     else
       (bit == 1 ? a.atol : a.rtol) = c.decimal("a number");
-    if (c.ok() && (!(a.atol >= 0) || !(a.rtol >= 0) || a.ulps < 0)) c.fail("H506", number, "a tolerance is not negative");
+    if (c.ok() && (!(a.atol >= 0) || !(a.rtol >= 0) || a.ulps < 0))
+      c.fail("H506", number, "a tolerance is not negative");
     c.eat(',');
   }
   c.expect('}');

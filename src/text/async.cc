@@ -11,13 +11,15 @@ using hlo::Opcode;
 void ModuleParser::wrap_async(Operation& op) {
   const Shape& shape = op.made->shape();
   if (!shape.is_tuple() || shape.elements().size() < 2)
-    return c_.fail("H605", op.at, words("the shape of '", op.word, "' must be ((operands), result, …), found ",
-                                        to_string(shape, false)));
+    return c_.fail(
+        "H605", op.at,
+        words("the shape of '", op.word, "' must be ((operands), result, …), found ", to_string(shape, false)));
   if (op.wrapped == Opcode::Parameter || op.wrapped == Opcode::Constant)
     return c_.fail("H604", op.at, words("'", hlo::name(op.wrapped), "' cannot run asynchronously"));
   const int arity = hlo::arity(op.wrapped);
   if (arity >= 0 && op.made->num_operands() != arity)
-    return c_.fail("H603", op.at, words("'", op.word, "' expects ", arity, " operands, found ", op.made->num_operands()));
+    return c_.fail("H603", op.at,
+                   words("'", op.word, "' expects ", arity, " operands, found ", op.made->num_operands()));
   out_of_order_ = true;
   Computation* wrapped = module_->add_computation(words("wrapped_", hlo::name(op.wrapped)));
   std::vector<Instruction*> parameters;
@@ -45,8 +47,9 @@ void ModuleParser::check_async_link(const Operation& op) {
     return c_.fail("H603", op.at, words("'", op.word, "' expects 1 operand, found ", op.made->num_operands()));
   const Instruction* start = start_of(op.made->operand(0));
   if (start == nullptr)
-    return c_.fail("H605", op.at, words("the operand of '", op.word, "' must be an asynchronous start or update, found '",
-                                        hlo::name(op.made->operand(0)->opcode()), "'"));
+    return c_.fail("H605", op.at,
+                   words("the operand of '", op.word, "' must be an asynchronous start or update, found '",
+                         hlo::name(op.made->operand(0)->opcode()), "'"));
   if (op.sugar == Operation::Sugar::None || start->called().size() != 1 || start->called(0) == nullptr ||
       start->called(0)->root() == nullptr)
     return;
@@ -61,8 +64,8 @@ void ModuleParser::finish_async(const Operation& op) {
   if (attr == nullptr || op.made->num_operands() != 1 || op.opcode == Opcode::AsyncStart) return;
   const auto* before = op.made->operand(0)->attributes().get_if<hlo::AsyncAttr>();
   if (before != nullptr && before->execution_thread != attr->execution_thread)
-    c_.fail("H605", op.at, words("runs on thread \"", attr->execution_thread, "\", its start on \"",
-                                 before->execution_thread, "\""));
+    c_.fail("H605", op.at,
+            words("runs on thread \"", attr->execution_thread, "\", its start on \"", before->execution_thread, "\""));
 }
 
 }  // namespace hloom::text

@@ -130,7 +130,8 @@ std::vector<Entry> graph_entries() {
       {text_of<&FeedAttr::config>("infeed_config"), {O::Infeed}},
       {outfeed_shape(), {O::Outfeed}},
       {text_of<&FeedAttr::config>("outfeed_config"), {O::Outfeed}},
-      {optional_number<&CopyStartAttr::cross_program_prefetch_index, 0>("cross_program_prefetch_index"), {O::CopyStart}},
+      {optional_number<&CopyStartAttr::cross_program_prefetch_index, 0>("cross_program_prefetch_index"),
+       {O::CopyStart}},
       {domain(), {O::Domain}},
       // custom calls
       {optional_window(), custom},
@@ -185,7 +186,8 @@ const Table& table() {
       t->own[n] = t->rules[n].size();
       for (const AttributeRule& rule : common_rules())
         if (rule.name != "result_accuracy" || takes_result_accuracy(Opcode(n))) t->rules[n].push_back(rule);
-      for (std::size_t r = 0; r < t->rules[n].size(); ++r) t->required[n] |= std::uint64_t{t->rules[n][r].required} << r;
+      for (std::size_t r = 0; r < t->rules[n].size(); ++r)
+        t->required[n] |= std::uint64_t{t->rules[n][r].required} << r;
     }
     return t;
   }();

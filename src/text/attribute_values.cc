@@ -115,7 +115,8 @@ void read_raw_attribute(Cursor& c, const char* at, hlo::Instruction& i) {
       c.string("a value");
     } else if (c.peek() == '{') {
       c.dictionary();
-    } else if (const char* end = group_end(c.position(), c.end()); (c.peek() == '[' || c.peek() == '(') && end != nullptr) {
+    } else if (const char* end = group_end(c.position(), c.end());
+               (c.peek() == '[' || c.peek() == '(') && end != nullptr) {
       c.set_position(end);
     } else if (c.run("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-<=").empty()) {
       c.fail_expected("a value");

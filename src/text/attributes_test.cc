@@ -71,10 +71,28 @@ TEST(Attributes, AreWrittenAsTheyWereRead) {
 }
 
 TEST(Attributes, ResultAccuracyStandsOnSomeFunctions) {
-  for (const std::string_view op : {"acos", "acosh", "asin", "asinh", "atanh", "cbrt", "cosine", "cosh", "erf", "exponential",
-                                    "exponential-minus-one", "log", "log-plus-one", "logistic", "rsqrt", "sine", "sinh",
-                                    "sqrt", "tan", "tanh"})
-    for (const std::string_view value : {"{mode=highest}", "{mode=default}", "{tolerance={atol=0.5,rtol=1e-06,ulps=3}}"}) {
+  for (const std::string_view op : {"acos",
+                                    "acosh",
+                                    "asin",
+                                    "asinh",
+                                    "atanh",
+                                    "cbrt",
+                                    "cosine",
+                                    "cosh",
+                                    "erf",
+                                    "exponential",
+                                    "exponential-minus-one",
+                                    "log",
+                                    "log-plus-one",
+                                    "logistic",
+                                    "rsqrt",
+                                    "sine",
+                                    "sinh",
+                                    "sqrt",
+                                    "tan",
+                                    "tanh"})
+    for (const std::string_view value :
+         {"{mode=highest}", "{mode=default}", "{tolerance={atol=0.5,rtol=1e-06,ulps=3}}"}) {
       const std::string line = "  ROOT r = f32[4]{0} " + std::string(op) + "(p), result_accuracy=" + std::string(value);
       const auto module = parse("ENTRY e {\n  p = f32[4]{0} parameter(0)\n" + line + "\n}\n");
       EXPECT_NE(print(*module, {.percent = false}).find(line), std::string::npos) << print(*module);
@@ -84,9 +102,10 @@ TEST(Attributes, ResultAccuracyStandsOnSomeFunctions) {
 
 // Written with its default value or not, an attribute gives an equal module, which does not print it.
 TEST(Attributes, DefaultsAreNotWritten) {
-  constexpr std::string_view kBase = "c { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
-                                     "ENTRY e {\n  p = f32[4] parameter(0)\n  q = f32[4,4] parameter(1)\n"
-                                     "  z = f32[] constant(0)\n  k = s32[4,1] parameter(2)\n  t = token[] after-all()\n  ROOT r = ";
+  constexpr std::string_view kBase =
+      "c { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
+      "ENTRY e {\n  p = f32[4] parameter(0)\n  q = f32[4,4] parameter(1)\n"
+      "  z = f32[] constant(0)\n  k = s32[4,1] parameter(2)\n  t = token[] after-all()\n  ROOT r = ";
   struct Case {
     std::string_view instruction, attribute;
   };
@@ -133,7 +152,8 @@ TEST(Attributes, DefaultsAreNotWritten) {
   for (const Case& c : cases) {
     if (c.attribute == "sharding={}") continue;  // of an empty tuple: not a default
     const auto without = parse(std::string(kBase) + std::string(c.instruction) + "\n}\n");
-    const auto with = parse(std::string(kBase) + std::string(c.instruction) + ", " + std::string(c.attribute) + "\n}\n");
+    const auto with =
+        parse(std::string(kBase) + std::string(c.instruction) + ", " + std::string(c.attribute) + "\n}\n");
     ASSERT_TRUE(without && with);
     EXPECT_TRUE(equal(*without, *with)) << c.attribute;
     EXPECT_EQ(print(*without), print(*with));
@@ -166,7 +186,9 @@ TEST(Attributes, DecisionsOfBackendConfigs) {
       {R"({"x":1, "hloom":{"a":"b"}})", R"({"x":1})", {{"a", "b"}}},
       {R"({"x":1,"hloom":{"a":"b"},"z":2})", R"({"x":1,"z":2})", {{"a", "b"}}},
       {R"({"x":{"hloom":{"a":"b"}}})", R"({"x":{"hloom":{"a":"b"}}})", {}},
-      {R"({"hloom":{"n":3,"list":[1,{"a":2}],"yes":true}})", "", {{"list", R"([1,{"a":2}])"}, {"n", "3"}, {"yes", "true"}}},
+      {R"({"hloom":{"n":3,"list":[1,{"a":2}],"yes":true}})",
+       "",
+       {{"list", R"([1,{"a":2}])"}, {"n", "3"}, {"yes", "true"}}},
       {R"({"hloom":{"a":"\"\\\n\u00e9"}})", "", {{"a", "\"\\\n\xc3\xa9"}}},
       {R"({"hloom":{"a":"b","backend_config":"plain"}})", "plain", {{"a", "b"}}},
       {R"({uplo = 76 : ui8})", "{uplo = 76 : ui8}", {}},
@@ -185,7 +207,8 @@ TEST(Attributes, DecisionsOfBackendConfigs) {
     EXPECT_TRUE(equal(*m, *parse(print(*m)))) << print(*m);
   }
   // Any text together with decisions.
-  for (const std::string_view rest : {"", "plain", "{}", "{ }", "{ \"a\":1}", "{\"a\":1}", "{x = 1}", "not { balanced", "a\nb\"'\\"}) {
+  for (const std::string_view rest :
+       {"", "plain", "{}", "{ }", "{ \"a\":1}", "{\"a\":1}", "{x = 1}", "not { balanced", "a\nb\"'\\"}) {
     auto m = parse("r = f32[] negate(f32[] p)");
     hlo::Annotations& a = m->entry()->root()->mutable_annotations();
     a.backend_config = rest;
@@ -195,7 +218,8 @@ TEST(Attributes, DecisionsOfBackendConfigs) {
 }
 
 TEST(Attributes, MetadataOfOtherVersions) {
-  constexpr std::string_view kText = "r = f32[] negate(f32[] p), metadata={op_name=\"a\", preserve_layout=true sizes={1,2}}";
+  constexpr std::string_view kText =
+      "r = f32[] negate(f32[] p), metadata={op_name=\"a\", preserve_layout=true sizes={1,2}}";
   const auto m = parse(kText);
   EXPECT_EQ(m->entry()->root()->annotations().metadata.unknown, "preserve_layout=true sizes={1,2}");
   EXPECT_TRUE(equal(*m, *parse(print(*m))));

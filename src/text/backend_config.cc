@@ -181,7 +181,8 @@ void read_backend_config(Cursor& c, hlo::Annotations& a) {
     before = before.substr(0, comma);
   }
   std::string rest = words(before, after);
-  const bool blank = std::ranges::all_of(rest.begin() + 1, rest.end() - 1, [](char ch) { return chars::is(ch, chars::kSpace); });
+  const bool blank =
+      std::ranges::all_of(rest.begin() + 1, rest.end() - 1, [](char ch) { return chars::is(ch, chars::kSpace); });
   if (!blank) a.backend_config = std::move(rest);
 }
 

@@ -103,8 +103,9 @@ void ModuleParser::read_definition(std::string_view name, bool entry) {
   if (c_.ok() && errors_.size() == errors) {
     finish_computation(scope, name.data());
     if (c_.ok() && result && !compatible(*result, computation->root()->shape()))
-      c_.fail("H215", result_at, words("the signature's result ", to_string(*result, false), " is not the root's shape ",
-                                       to_string(computation->root()->shape(), false)));
+      c_.fail("H215", result_at,
+              words("the signature's result ", to_string(*result, false), " is not the root's shape ",
+                    to_string(computation->root()->shape(), false)));
   }
   if (c_.eat(',')) {
     const char* at = c_.at();
@@ -162,8 +163,9 @@ void ModuleParser::finish_computation(Scope& scope, const char* at) {
 void ModuleParser::check_parameters(Scope& scope, const char* at) {
   const auto missing = std::ranges::find(scope.parameter_at, nullptr);
   if (missing != scope.parameter_at.end())
-    c_.fail("H214", at, words("parameter ", missing - scope.parameter_at.begin(), " of '", scope.computation.name(),
-                              "' is missing: the numbers go from 0 to ", scope.parameter_at.size() - 1));
+    c_.fail("H214", at,
+            words("parameter ", missing - scope.parameter_at.begin(), " of '", scope.computation.name(),
+                  "' is missing: the numbers go from 0 to ", scope.parameter_at.size() - 1));
 }
 
 Computation* ModuleParser::read_callee() {
@@ -185,7 +187,8 @@ ModuleParser::Known* ModuleParser::find_computation(std::string_view name) {
   const auto known = computations_.find(name);
   if (known != computations_.end()) return &known->second;
   if (!outline_ && body_at_ != nullptr)
-    outline_.emplace(std::string_view(body_at_, static_cast<std::size_t>(c_.end() - body_at_)), errors_.places(body_at_));
+    outline_.emplace(std::string_view(body_at_, static_cast<std::size_t>(c_.end() - body_at_)),
+                     errors_.places(body_at_));
   if (const Outline::Entry* ahead = outline_ ? outline_->find(name) : nullptr) {
     read_ahead(*ahead);
     const auto read = computations_.find(name);

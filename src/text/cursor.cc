@@ -18,9 +18,7 @@ void Cursor::fail_depth() { fail("H110", p_, words("nested deeper than ", std::i
 
 namespace {
 
-bool begins_token(char c) {
-  return chars::is(c, chars::kName) || std::strchr("\"'%=,:*#+~()[]{}<>?", c) != nullptr;
-}
+bool begins_token(char c) { return chars::is(c, chars::kName) || std::strchr("\"'%=,:*#+~()[]{}<>?", c) != nullptr; }
 
 std::string printable(char c) {
   if (c > ' ' && c < 127) return words("'", std::string_view(&c, 1), "'");
@@ -130,8 +128,9 @@ std::int64_t Cursor::integer(std::string_view what) {
     return 0;
   }
   if (!n.fits()) {
-    fail("H103", start, words("the integer ", std::string_view(start, static_cast<std::size_t>(n.end - start)),
-                              " does not fit in 64 bits"));
+    fail("H103", start,
+         words("the integer ", std::string_view(start, static_cast<std::size_t>(n.end - start)),
+               " does not fit in 64 bits"));
     return 0;
   }
   if (n.end < end_ && (*n.end == 'x' || *n.end == 'X') && n.magnitude == 0)

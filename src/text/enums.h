@@ -18,17 +18,28 @@ struct EnumWord {
 template <typename E>
 std::span<const EnumWord<E>> words_of();
 
-template <> std::span<const EnumWord<hlo::Direction>> words_of();
-template <> std::span<const EnumWord<hlo::Comparison>> words_of();
-template <> std::span<const EnumWord<hlo::Precision>> words_of();
-template <> std::span<const EnumWord<hlo::FftType>> words_of();
-template <> std::span<const EnumWord<hlo::Transposition>> words_of();
-template <> std::span<const EnumWord<hlo::Distribution>> words_of();
-template <> std::span<const EnumWord<hlo::RngAlgorithm>> words_of();
-template <> std::span<const EnumWord<hlo::FusionKind>> words_of();
-template <> std::span<const EnumWord<hlo::ApiVersion>> words_of();
-template <> std::span<const EnumWord<hlo::CallSchedule>> words_of();
-template <> std::span<const EnumWord<hlo::PaddingType>> words_of();
+template <>
+std::span<const EnumWord<hlo::Direction>> words_of();
+template <>
+std::span<const EnumWord<hlo::Comparison>> words_of();
+template <>
+std::span<const EnumWord<hlo::Precision>> words_of();
+template <>
+std::span<const EnumWord<hlo::FftType>> words_of();
+template <>
+std::span<const EnumWord<hlo::Transposition>> words_of();
+template <>
+std::span<const EnumWord<hlo::Distribution>> words_of();
+template <>
+std::span<const EnumWord<hlo::RngAlgorithm>> words_of();
+template <>
+std::span<const EnumWord<hlo::FusionKind>> words_of();
+template <>
+std::span<const EnumWord<hlo::ApiVersion>> words_of();
+template <>
+std::span<const EnumWord<hlo::CallSchedule>> words_of();
+template <>
+std::span<const EnumWord<hlo::PaddingType>> words_of();
 
 /// The word of a value.
 template <typename E>

@@ -210,7 +210,8 @@ TEST(Errors, InTheModule) {
       {"H201", "// nothing\n^"},
       {"H202", "HloModule m\nENTRY e { p = f32[] parameter(0) }\n^ENTRY f { q = f32[] parameter(0) }\n"},
       {"H203", "r = f32[] negate(f32[] p)\n^x = f32[] negate(p)\n"},
-      {"H203", "HloModule m\nENTRY e { p = f32[] parameter(0) }\n// -----^\nHloModule n\nENTRY e { p = f32[] parameter(0) }"},
+      {"H203",
+       "HloModule m\nENTRY e { p = f32[] parameter(0) }\n// -----^\nHloModule n\nENTRY e { p = f32[] parameter(0) }"},
       {"H204", "HloModule m, ^is_scheduld=true\n"},
       {"H205", "HloModule m, input_output_alias={ ^{0}: (0, {}) }\nENTRY e { p = f32[] parameter(0) }\n"},
       {"H205", "HloModule m, input_output_alias={ ^{}: (1, {}) }\nENTRY e { p = f32[] parameter(0) }\n"},
@@ -218,8 +219,9 @@ TEST(Errors, InTheModule) {
       {"H206", "HloModule m, entry_computation_layout=^{(f32[2]{0})->f32[]}\nENTRY e { p = f32[] parameter(0) }\n"},
       {"H206", "HloModule m, entry_computation_layout=^{()->f32[]}\nENTRY e { p = f32[] parameter(0) }\n"},
       {"H207", "HloModule m\nFileNames\n1 \"a\"\n^3 \"b\"\n"},
-      {"H208", "HloModule m\nFileNames\n1 \"a\"\nFunctionNames\nFileLocations\n"
-               "^1 {file_name_id=2 function_name_id=0 line=1 end_line=1 column=1 end_column=1}\n"},
+      {"H208",
+       "HloModule m\nFileNames\n1 \"a\"\nFunctionNames\nFileLocations\n"
+       "^1 {file_name_id=2 function_name_id=0 line=1 end_line=1 column=1 end_column=1}\n"},
       {"H504", "HloModule m\nFileNames\nFunctionNames\nFileLocations\n1 ^{file_name_id=0 line=1}\n"},
       {"H210", "HloModule m\nc { p = f32[] parameter(0) }\n^c { p = f32[] parameter(0) }\n"},
       {"H213", "HloModule m\nENTRY ^e {\n}\n"},
@@ -235,19 +237,23 @@ TEST(Errors, InTheModule) {
 
 TEST(Errors, NestingIsLimited) {
   const std::string deep(600, '(');
-  for (const std::string& text : {"HloModule m\nENTRY e {\n  p = " + deep + "f32[]" + std::string(600, ')') + " parameter(0)\n}\n",
-                                  "HloModule m\nENTRY e {\n  p = f32[] parameter(0)\n  r = f32[] " + [] {
-                                    std::string nested;
-                                    for (int i = 0; i < 600; ++i) nested += "negate(";
-                                    return nested;
-                                  }() + "p" + std::string(600, ')') + "\n}\n"}) {
+  for (const std::string& text :
+       {"HloModule m\nENTRY e {\n  p = " + deep + "f32[]" + std::string(600, ')') + " parameter(0)\n}\n",
+        "HloModule m\nENTRY e {\n  p = f32[] parameter(0)\n  r = f32[] " +
+            [] {
+              std::string nested;
+              for (int i = 0; i < 600; ++i) nested += "negate(";
+              return nested;
+            }() +
+            "p" + std::string(600, ')') + "\n}\n"}) {
     const std::string message = message_of(text, {});
     EXPECT_NE(message.find("error[H110]: nested deeper than 500"), std::string::npos) << message;
   }
   EXPECT_TRUE(parse_module("HloModule m\nENTRY e {\n  p = f32[] parameter(0)\n  r = f32[] negate(negate(p))\n}\n",
                            {.max_depth = 6}));
-  EXPECT_FALSE(parse_module("HloModule m\nENTRY e {\n  p = f32[] parameter(0)\n  r = f32[] negate(negate(negate(p)))\n}\n",
-                            {.max_depth = 3}));
+  EXPECT_FALSE(
+      parse_module("HloModule m\nENTRY e {\n  p = f32[] parameter(0)\n  r = f32[] negate(negate(negate(p)))\n}\n",
+                   {.max_depth = 3}));
 }
 
 // Calls nest as well, whichever order the computations stand in.
@@ -255,7 +261,8 @@ TEST(Errors, CallsAreLimited) {
   const auto chain = [](int length, bool backward) {
     std::vector<std::string> computations = {"c0 { p = f32[] parameter(0) }\n"};
     for (int i = 1; i < length; ++i)
-      computations.push_back(words("c", i, " { p = f32[] parameter(0)\n  r = f32[] call(p), to_apply=c", i - 1, "\n}\n"));
+      computations.push_back(
+          words("c", i, " { p = f32[] parameter(0)\n  r = f32[] call(p), to_apply=c", i - 1, "\n}\n"));
     if (backward) std::reverse(computations.begin(), computations.end());
     std::string text = "HloModule m\n";
     for (const std::string& c : computations) text += c;
@@ -274,8 +281,11 @@ TEST(Errors, SuggestWhatIsNear) {
                         {"did you mean 'TRANSPOSE'?", "r = f32[4] triangular-solve(p, p), transpose_a=TRANSPOS"},
                         {"did you mean 'reduce-scatter'?", "r = f32[4] reduce_scatter(p)"}};
   for (const Case& c : cases) EXPECT_NE(message_of(in_entry(c.text), {}).find(c.code), std::string::npos) << c.text;
-  EXPECT_NE(message_of("HloModule m\nbody { p = f32[] parameter(0) }\nENTRY e {\n p = f32[] parameter(0)\n r = f32[] call(p), "
-                       "to_apply=bodi\n}\n", {}).find("did you mean 'body'?"),
+  EXPECT_NE(message_of(
+                "HloModule m\nbody { p = f32[] parameter(0) }\nENTRY e {\n p = f32[] parameter(0)\n r = f32[] call(p), "
+                "to_apply=bodi\n}\n",
+                {})
+                .find("did you mean 'body'?"),
             std::string::npos);
 }
 
@@ -289,8 +299,8 @@ TEST(Errors, SeveralInOneRun) {
   std::size_t errors = 0;
   for (std::size_t at = 0; (at = message.find("error[", at)) != std::string::npos; ++at) ++errors;
   EXPECT_EQ(errors, 4u) << message;  // none for uses of what is wrong already
-  for (const std::string_view where : {"t.hlo:4:13: error[H610]", "t.hlo:9:21: error[H608]", "t.hlo:11:13: error[H501]",
-                                       "t.hlo:12:28: error[H503]"})
+  for (const std::string_view where :
+       {"t.hlo:4:13: error[H610]", "t.hlo:9:21: error[H608]", "t.hlo:11:13: error[H501]", "t.hlo:12:28: error[H503]"})
     EXPECT_NE(message.find(where), std::string::npos) << where << '\n' << message;
 }
 
@@ -310,7 +320,8 @@ TEST(Errors, NotesPointToTheOtherPlace) {
 }
 
 TEST(Errors, LinesCountFromTheOptions) {
-  EXPECT_TRUE(message_of("HloModule m, x=1\n", {.file_name = "f", .first_line = 40}).starts_with("f:40:14: error[H204]"));
+  EXPECT_TRUE(
+      message_of("HloModule m, x=1\n", {.file_name = "f", .first_line = 40}).starts_with("f:40:14: error[H204]"));
 }
 
 }  // namespace

@@ -80,7 +80,8 @@ void check_no_gap(Cursor& c, const char* at, const ReplicaGroups& g) {
 void check_even(Cursor& c, const char* at, const ReplicaGroups& g) {
   for (const auto& group : g.groups)
     if (group.size() != g.groups.front().size())
-      return c.fail("H542", at, words("groups of ", g.groups.front().size(), " and of ", group.size(), " participants"));
+      return c.fail("H542", at,
+                    words("groups of ", g.groups.front().size(), " and of ", group.size(), " participants"));
 }
 
 void write_replica_groups(std::string& out, const ReplicaGroups& g) {

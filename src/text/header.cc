@@ -52,11 +52,11 @@ void ModuleParser::read_header() {
     const auto* const found = std::ranges::find(kAttributes, key);
     const std::vector<std::string_view> all(std::begin(kAttributes), std::end(kAttributes));
     if (found == std::end(kAttributes))
-      return c_.fail("H204", at, words("unknown attribute '", key, "' of the module", did_you_mean(key, all),
-                                       "; accepted: ", listed(all)));
+      return c_.fail(
+          "H204", at,
+          words("unknown attribute '", key, "' of the module", did_you_mean(key, all), "; accepted: ", listed(all)));
     const auto number = found - std::begin(kAttributes);
-    if ((header_seen_ >> number & 1) != 0)
-      return c_.fail("H502", at, words("the attribute '", key, "' comes twice"));
+    if ((header_seen_ >> number & 1) != 0) return c_.fail("H502", at, words("the attribute '", key, "' comes twice"));
     header_seen_ |= 1ull << number;
     read_header_attribute(key);
     if (!c_.ok()) return;
@@ -163,14 +163,16 @@ void ModuleParser::check_places() {
       return errors_.add("H205", at, words("the entry has no parameter ", number));
     const Shape& shape = entry.parameter(number)->shape();
     if (subshape(shape, index) == nullptr)
-      errors_.add("H205", at, words("parameter ", number, " of shape ", to_string(shape, false), " has no element ",
-                                    to_text(index)));
+      errors_.add(
+          "H205", at,
+          words("parameter ", number, " of shape ", to_string(shape, false), " has no element ", to_text(index)));
   };
   for (std::size_t n = 0; n < config.aliases.size(); ++n) {
     const hlo::InputOutputAlias& a = config.aliases[n];
     if (subshape(entry.root()->shape(), a.output) == nullptr)
-      errors_.add("H205", alias_at_[n], words("the result of shape ", to_string(entry.root()->shape(), false),
-                                              " has no element ", to_text(a.output)));
+      errors_.add("H205", alias_at_[n],
+                  words("the result of shape ", to_string(entry.root()->shape(), false), " has no element ",
+                        to_text(a.output)));
     check_parameter(alias_at_[n], a.parameter, a.parameter_index);
   }
   for (std::size_t n = 0; n < config.donors.size(); ++n)
@@ -189,12 +191,14 @@ void ModuleParser::check_entry_layout() {
   }
   const auto compare = [&](std::string_view what, const Shape& said, const Shape& actual) {
     if (!compatible(said, actual))
-      errors_.add("H206", layout_at_, words(what, " is ", to_string(said, false), " here, but ", to_string(actual, false),
-                                            " in the entry"));
+      errors_.add(
+          "H206", layout_at_,
+          words(what, " is ", to_string(said, false), " here, but ", to_string(actual, false), " in the entry"));
   };
   if (config.entry_parameters.size() != entry.parameters().size())
-    return errors_.add("H206", layout_at_, words(config.entry_parameters.size(), " parameters here, but ",
-                                                 entry.parameters().size(), " in the entry"));
+    return errors_.add(
+        "H206", layout_at_,
+        words(config.entry_parameters.size(), " parameters here, but ", entry.parameters().size(), " in the entry"));
   for (std::size_t n = 0; n < entry.parameters().size(); ++n)
     compare(words("parameter ", n), config.entry_parameters[n], entry.parameters()[n]->shape());
   compare("the result", config.entry_result, entry.root()->shape());

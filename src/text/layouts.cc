@@ -41,7 +41,8 @@ void read_dim_kinds(Cursor& c, std::int64_t rank, Extra& parts) {
   c.list('(', ')', [&] {
     constexpr std::string_view kKinds = "DCSH";
     const std::size_t kind = c.peek() == '\0' ? std::string_view::npos : kKinds.find(c.peek());
-    if (kind == std::string_view::npos) return c.fail("H307", c.at(), words("expected one of D, C, S, H, found ", c.found()));
+    if (kind == std::string_view::npos)
+      return c.fail("H307", c.at(), words("expected one of D, C, S, H, found ", c.found()));
     c.set_position(c.position() + 1);
     Layout::Dim dim{static_cast<Layout::DimKind>(kind), true, true};
     if (c.eat('+')) dim.unique = false;
@@ -98,8 +99,8 @@ void read_element_bits(Cursor& c, DType type, Extra& parts) {
   parts.element_bits = in_parentheses(c, 0);
   constexpr std::int64_t kMost = 128;  // of a c128
   if (parts.element_bits != 0 && (parts.element_bits < bit_width(type) || parts.element_bits > kMost))
-    c.fail("H310", at, words("elements of ", parts.element_bits, " bits for ", name(type), " of ",
-                             std::int64_t{bit_width(type)}));
+    c.fail("H310", at,
+           words("elements of ", parts.element_bits, " bits for ", name(type), " of ", std::int64_t{bit_width(type)}));
 }
 
 void read_part(Cursor& c, std::size_t part, DType type, std::int64_t rank, Extra& parts) {
@@ -146,8 +147,9 @@ void read_parts(Cursor& c, DType type, std::int64_t rank, Layout& layout) {
     const auto* const known = std::ranges::find(kParts, found);
     const auto part = static_cast<std::size_t>(known - std::begin(kParts));
     if (known == std::end(kParts) || part < next)
-      return c.fail("H307", at, words(known == std::end(kParts) ? "unknown layout part " : "layout part out of order: ",
-                                      c.found(), "; the order is D T L # * E S SC P M"));
+      return c.fail("H307", at,
+                    words(known == std::end(kParts) ? "unknown layout part " : "layout part out of order: ", c.found(),
+                          "; the order is D T L # * E S SC P M"));
     c.set_position(at + found.size());
     next = part + 1;
     read_part(c, part, type, rank, parts);
@@ -177,7 +179,8 @@ Layout read_layout(Cursor& c, DType type, std::int64_t rank) {
   }
   if (!c.ok()) return layout;
   if (static_cast<std::int64_t>(layout.minor_to_major.size()) != rank)
-    c.fail("H305", start, words("a layout of ", layout.minor_to_major.size(), " dimensions for an array of rank ", rank));
+    c.fail("H305", start,
+           words("a layout of ", layout.minor_to_major.size(), " dimensions for an array of rank ", rank));
   else if (!permutation)
     c.fail("H306", start, words("the layout's dimensions are no permutation of 0 … ", rank - 1));
   if (c.eat(':')) read_parts(c, type, rank, layout);

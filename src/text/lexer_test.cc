@@ -23,8 +23,8 @@ struct Reading {
 };
 
 TEST(Lexer, SkipsSpacesAndComments) {
-  for (const std::string_view text : {"x", "  x", "\t\r\n x", "/* a */x", "/*a*/ // b\n x", "// b\r x", "/**/x", "/***/x",
-                                      "/* // */x", "// /* \nx", "/* \" */ x", "/*\xc3\xa9*/x"}) {
+  for (const std::string_view text : {"x", "  x", "\t\r\n x", "/* a */x", "/*a*/ // b\n x", "// b\r x", "/**/x",
+                                      "/***/x", "/* // */x", "// /* \nx", "/* \" */ x", "/*\xc3\xa9*/x"}) {
     Reading r(text);
     EXPECT_EQ(r.cursor.peek(), 'x') << text;
     EXPECT_EQ(r.cursor.take_word("x"), "x");
@@ -76,7 +76,8 @@ TEST(Lexer, StringsResolveEscapes) {
   EXPECT_EQ(Reading(R"("\1\12\101\x41\xe\0001")").cursor.string("s"), std::string("\1\12A\x41\x0e\0001", 7));
   EXPECT_EQ(Reading("\"a\nb\xff\"").cursor.string("s"), "a\nb\xff");
   EXPECT_EQ(Reading("'\"'").cursor.string("s"), "\"");
-  for (const std::string_view text : {R"("\q")", R"("\x")", R"("\x100")", R"("\777")", "\"\\\n\"", R"("\)", "'a\"", "\"a'"}) {
+  for (const std::string_view text :
+       {R"("\q")", R"("\x")", R"("\x100")", R"("\777")", "\"\\\n\"", R"("\)", "'a\"", "\"a'"}) {
     Reading r(text);
     r.cursor.string("s");
     EXPECT_FALSE(r.cursor.ok()) << text;
@@ -87,7 +88,8 @@ TEST(Lexer, StringsResolveEscapes) {
 TEST(Lexer, StringsRoundTrip) {
   std::string all;
   for (int c = 0; c < 256; ++c) all += static_cast<char>(c);
-  for (const std::string& text : {all, std::string("\0001", 2), std::string("{\"a\":\"}\"}"), std::string("{"), std::string("}")}) {
+  for (const std::string& text :
+       {all, std::string("\0001", 2), std::string("{\"a\":\"}\"}"), std::string("{"), std::string("}")}) {
     const auto module = parse_module("r = f32[] negate(f32[] p)");
     ASSERT_TRUE(module);
     hlo::Annotations& a = (*module)->entry()->root()->mutable_annotations();
@@ -101,7 +103,8 @@ TEST(Lexer, StringsRoundTrip) {
 TEST(Lexer, DictionariesBalance) {
   EXPECT_TRUE(is_dictionary("{}"));
   EXPECT_TRUE(is_dictionary(R"({"}":"\"}"})"));
-  for (const std::string_view text : {"", "{", "}", "{}}", "{{}", "{} ", " {}", R"({"})", R"({"\"})"}) EXPECT_FALSE(is_dictionary(text)) << text;
+  for (const std::string_view text : {"", "{", "}", "{}}", "{{}", "{} ", " {}", R"({"})", R"({"\"})"})
+    EXPECT_FALSE(is_dictionary(text)) << text;
 }
 
 TEST(Lexer, GroupsEnd) {
@@ -149,10 +152,11 @@ TEST(Lexer, CarriageReturnsAreSpaces) {
 }
 
 TEST(Lexer, ReservedWordsNeedAPercent) {
-  for (const std::string_view word : {"true", "false", "inf", "nan", "ROOT", "ENTRY", "HloModule", "f32", "pred", "token",
-                                      "replicated", "maximal", "manual", "shard_as"}) {
+  for (const std::string_view word : {"true", "false", "inf", "nan", "ROOT", "ENTRY", "HloModule", "f32", "pred",
+                                      "token", "replicated", "maximal", "manual", "shard_as"}) {
     const std::string name(word);
-    const auto module = parse_module("ENTRY e { %" + name + " = f32[] parameter(0)\n ROOT r = f32[] negate(%" + name + ") }");
+    const auto module =
+        parse_module("ENTRY e { %" + name + " = f32[] parameter(0)\n ROOT r = f32[] negate(%" + name + ") }");
     ASSERT_TRUE(module) << module.error().message();
     // Without % these names keep theirs.
     const std::string text = print(**module, {.percent = false});
@@ -164,7 +168,8 @@ TEST(Lexer, ReservedWordsNeedAPercent) {
   }
   for (const std::string_view word : {"tuple", "buffer", "add", "devices", "mesh", "window", "b"})
     EXPECT_TRUE(parse_module("ENTRY e { " + std::string(word) + " = f32[] parameter(0) ROOT r = f32[] negate(" +
-                             std::string(word) + ") }")) << word;
+                             std::string(word) + ") }"))
+        << word;
 }
 
 }  // namespace

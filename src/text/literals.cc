@@ -60,8 +60,7 @@ class ArrayReader {
   }
 
   void read_scalar() {
-    if (c_.peek() == '{')
-      return c_.fail("H403", c_.at(), words("'{' nests deeper than the rank, ", shape_.rank()));
+    if (c_.peek() == '{') return c_.fail("H403", c_.at(), words("'{' nests deeper than the rank, ", shape_.rank()));
     if (c_.peek() == '}') return c_.fail("H406", c_.at(), "unexpected '}' where a value was expected");
     if (c_.looking_at("...")) return misplaced_dots();
     read_element();
@@ -75,8 +74,9 @@ class ArrayReader {
     if (c_.looking_at("...")) return misplaced_dots();
     const char next = c_.peek();
     if (next == '(' || next == '-' || chars::is(next, chars::kName) || next == '}')
-      return c_.fail("H404", c_.at(), words("expected '{' at depth ", depth + 1, " of a literal of rank ", shape_.rank(),
-                                            ", found ", c_.found()));
+      return c_.fail(
+          "H404", c_.at(),
+          words("expected '{' at depth ", depth + 1, " of a literal of rank ", shape_.rank(), ", found ", c_.found()));
     c_.fail_expected("'{'");
   }
 
@@ -91,8 +91,8 @@ class ArrayReader {
     c_.fail("H402", c_.at(), words("too many elements at ", where(depth), ": dimension ", depth, " has ", size));
   }
   void too_few(std::int64_t depth, std::int64_t found, std::int64_t size) {
-    c_.fail("H401", c_.at(), words("too few elements at ", where(depth), ": dimension ", depth, " has ", size, ", found ",
-                                   found));
+    c_.fail("H401", c_.at(),
+            words("too few elements at ", where(depth), ": dimension ", depth, " has ", size, ", found ", found));
   }
 
   Cursor& c_;
@@ -169,7 +169,8 @@ Literal read_tuple(Cursor& c, const Shape& shape) {
     c.eat(',');
   }
   if (c.ok() && elements.size() < shape.elements().size())
-    c.fail("H401", c.at(), words("too few elements: the tuple has ", shape.elements().size(), ", found ", elements.size()));
+    c.fail("H401", c.at(),
+           words("too few elements: the tuple has ", shape.elements().size(), ", found ", elements.size()));
   c.expect(')');
   return Literal::tuple(std::move(elements));
 }

@@ -59,7 +59,8 @@ TEST(Literals, WrittenForms) {
                         {a(DType::U64, {1}), "{18446744073709551615}"},
                         {Shape::tuple({a(DType::S32, {2}), a(DType::Pred, {})}), "( {1, 2}, true )"},
                         {Shape::tuple({Shape::tuple({}), a(DType::F64, {})}), "( ( ), 1e+21 )"}};
-  for (const Case& c : cases) EXPECT_EQ(reprinted(c.text, c.shape), c.text == "( ( ), 1e+21 )" ? "( ( ), 1e+21 )" : c.text);
+  for (const Case& c : cases)
+    EXPECT_EQ(reprinted(c.text, c.shape), c.text == "( ( ), 1e+21 )" ? "( ( ), 1e+21 )" : c.text);
 }
 
 TEST(Literals, OtherSpellings) {
@@ -109,7 +110,8 @@ TEST(Literals, EveryValueOfNarrowTypes) {
     for (std::int64_t n = 0; n < count; ++n) {
       // Sub-byte integers are extended by their sign; floats are not.
       const int unused = 64 - bit_width(type);
-      const std::int64_t value = is_signed(type) ? static_cast<std::int64_t>(static_cast<std::uint64_t>(n) << unused) >> unused : n;
+      const std::int64_t value =
+          is_signed(type) ? static_cast<std::int64_t>(static_cast<std::uint64_t>(n) << unused) >> unused : n;
       for (std::size_t b = 0; b < width; ++b) bytes.push_back(static_cast<std::byte>(value >> (8 * b)));
     }
     const Literal all = Literal::from_bytes(Shape::array(type, {count}), bytes);
@@ -120,7 +122,8 @@ TEST(Literals, EveryValueOfNarrowTypes) {
 // Random bits of the wide ones, denormals, infinities and NaNs among them.
 TEST(Literals, RandomBitsOfWideTypes) {
   std::mt19937_64 random(7);
-  for (const DType type : {DType::F32, DType::F64, DType::C64, DType::C128, DType::S32, DType::U32, DType::S64, DType::U64}) {
+  for (const DType type :
+       {DType::F32, DType::F64, DType::C64, DType::C128, DType::S32, DType::U32, DType::S64, DType::U64}) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(byte_width(type)) * 20000);
     for (std::size_t i = 0; i < bytes.size(); i += 8) {
       std::uint64_t bits = random();
@@ -147,7 +150,8 @@ TEST(Literals, NanPayloads) {
   EXPECT_EQ(scalar<std::uint8_t>("-nan(0x7)", DType::F8E4M3FN), 0xFF);  // the only payload it has
   EXPECT_EQ(scalar<std::uint8_t>("-nan", DType::F8E4M3FNUZ), 0x80);
   EXPECT_EQ(scalar<std::uint8_t>("nan", DType::F8E8M0FNU), 0xFF);
-  for (const std::string_view text : {"nan(0x800000)", "nan(0x0)", "nan()", "nan(1)", "nan(0x1g)", "nan(0x10000000000000)"})
+  for (const std::string_view text :
+       {"nan(0x800000)", "nan(0x0)", "nan()", "nan(1)", "nan(0x1g)", "nan(0x10000000000000)"})
     EXPECT_FALSE(parse_literal(text, Shape::scalar(DType::F32))) << text;
   EXPECT_FALSE(parse_literal("nan(0x1)", Shape::scalar(DType::F8E4M3FNUZ)));
   // Each part of a complex number has its own.
@@ -164,38 +168,41 @@ TEST(Literals, Limits) {
     DType type;
     std::string_view least, below, most, above;
   };
-  const Limit limits[] = {{DType::S1, "-1", "-2", "0", "1"},
-                          {DType::U1, "0", "-1", "1", "2"},
-                          {DType::S2, "-2", "-3", "1", "2"},
-                          {DType::U2, "0", "-1", "3", "4"},
-                          {DType::S4, "-8", "-9", "7", "8"},
-                          {DType::U4, "0", "-1", "15", "16"},
-                          {DType::S8, "-128", "-129", "127", "128"},
-                          {DType::U8, "0", "-1", "255", "256"},
-                          {DType::S16, "-32768", "-32769", "32767", "32768"},
-                          {DType::U16, "0", "-1", "65535", "65536"},
-                          {DType::S32, "-2147483648", "-2147483649", "2147483647", "2147483648"},
-                          {DType::U32, "0", "-1", "4294967295", "4294967296"},
-                          {DType::S64, "-9223372036854775808", "-9223372036854775809", "9223372036854775807", "9223372036854775808"},
-                          {DType::U64, "0", "-9223372036854775809", "18446744073709551615", "18446744073709551616"},
-                          {DType::Pred, "0", "-1", "1", "2"},
-                          {DType::F16, "-65519", "-65520", "65519", "65520"},
-                          {DType::BF16, "-3.39e38", "-3.40e38", "3.39e38", "3.40e38"},
-                          {DType::F32, "-3.4028235e38", "-3.4028236e38", "3.4028235e38", "3.4028236e38"},
-                          {DType::F64, "-1.797693134862315e308", "-1.8e308", "1.797693134862315e308", "1.8e308"},
-                          {DType::F8E5M2, "-57344", "-61440", "57344", "61440"},
-                          {DType::F8E4M3, "-240", "-248", "240", "248"},
-                          {DType::F8E3M4, "-15.5", "-15.75", "15.5", "15.75"},
-                          {DType::F8E4M3FN, "-448", "-465", "448", "465"},
-                          {DType::F8E4M3B11FNUZ, "-30", "-31", "30", "31"},
-                          {DType::F8E5M2FNUZ, "-57344", "-61440", "57344", "61440"},
-                          {DType::F8E4M3FNUZ, "-240", "-248", "240", "248"},
-                          {DType::F4E2M1FN, "-6", "-7", "6", "7"},
-                          {DType::F8E8M0FNU, "1e-38", "0", "1.7e38", "3.4e38"}};
+  const Limit limits[] = {
+      {DType::S1, "-1", "-2", "0", "1"},
+      {DType::U1, "0", "-1", "1", "2"},
+      {DType::S2, "-2", "-3", "1", "2"},
+      {DType::U2, "0", "-1", "3", "4"},
+      {DType::S4, "-8", "-9", "7", "8"},
+      {DType::U4, "0", "-1", "15", "16"},
+      {DType::S8, "-128", "-129", "127", "128"},
+      {DType::U8, "0", "-1", "255", "256"},
+      {DType::S16, "-32768", "-32769", "32767", "32768"},
+      {DType::U16, "0", "-1", "65535", "65536"},
+      {DType::S32, "-2147483648", "-2147483649", "2147483647", "2147483648"},
+      {DType::U32, "0", "-1", "4294967295", "4294967296"},
+      {DType::S64, "-9223372036854775808", "-9223372036854775809", "9223372036854775807", "9223372036854775808"},
+      {DType::U64, "0", "-9223372036854775809", "18446744073709551615", "18446744073709551616"},
+      {DType::Pred, "0", "-1", "1", "2"},
+      {DType::F16, "-65519", "-65520", "65519", "65520"},
+      {DType::BF16, "-3.39e38", "-3.40e38", "3.39e38", "3.40e38"},
+      {DType::F32, "-3.4028235e38", "-3.4028236e38", "3.4028235e38", "3.4028236e38"},
+      {DType::F64, "-1.797693134862315e308", "-1.8e308", "1.797693134862315e308", "1.8e308"},
+      {DType::F8E5M2, "-57344", "-61440", "57344", "61440"},
+      {DType::F8E4M3, "-240", "-248", "240", "248"},
+      {DType::F8E3M4, "-15.5", "-15.75", "15.5", "15.75"},
+      {DType::F8E4M3FN, "-448", "-465", "448", "465"},
+      {DType::F8E4M3B11FNUZ, "-30", "-31", "30", "31"},
+      {DType::F8E5M2FNUZ, "-57344", "-61440", "57344", "61440"},
+      {DType::F8E4M3FNUZ, "-240", "-248", "240", "248"},
+      {DType::F4E2M1FN, "-6", "-7", "6", "7"},
+      {DType::F8E8M0FNU, "1e-38", "0", "1.7e38", "3.4e38"}};
   for (const Limit& l : limits) {
     const Shape shape = Shape::scalar(l.type);
-    for (const std::string_view good : {l.least, l.most}) EXPECT_TRUE(parse_literal(good, shape)) << name(l.type) << ' ' << good;
-    for (const std::string_view bad : {l.below, l.above}) EXPECT_FALSE(parse_literal(bad, shape)) << name(l.type) << ' ' << bad;
+    for (const std::string_view good : {l.least, l.most})
+      EXPECT_TRUE(parse_literal(good, shape)) << name(l.type) << ' ' << good;
+    for (const std::string_view bad : {l.below, l.above})
+      EXPECT_FALSE(parse_literal(bad, shape)) << name(l.type) << ' ' << bad;
   }
 }
 

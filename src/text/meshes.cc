@@ -181,8 +181,8 @@ MeshAxis read_axis(Cursor& c, const Mesh& mesh) {
   c.expect(')');
   axis.size = c.integer_between("the size of the part of an axis", 2, kMostDevices);
   if (c.ok() && (found->second % (axis.pre * axis.size) != 0 || axis.size >= found->second))
-    c.fail("H522", at, words("the axis '", axis.name, "' of size ", found->second, " has no part (", axis.pre, ")",
-                             axis.size));
+    c.fail("H522", at,
+           words("the axis '", axis.name, "' of size ", found->second, " has no part (", axis.pre, ")", axis.size));
   return axis;
 }
 

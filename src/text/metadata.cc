@@ -13,8 +13,8 @@ namespace {
 // A field of text or of a number; in the order in which they are written.
 struct Field {
   std::string_view name;
-  std::string Metadata::*text;
-  std::int64_t Metadata::*number;
+  std::string Metadata::* text;
+  std::int64_t Metadata::* number;
 };
 constexpr Field kFields[] = {{"op_type", &Metadata::op_type, nullptr},
                              {"op_name", &Metadata::op_name, nullptr},
@@ -45,8 +45,9 @@ void read_unknown(Cursor& c, const char* at, std::string_view key, Metadata& m) 
   if (!c.options().lenient_metadata) {
     std::vector<std::string_view> names;
     for (const Field& f : kFields) names.push_back(f.name);
-    return c.fail("H503", at, words("'", key, "' is no field of metadata", did_you_mean(key, names), "; accepted: ",
-                                    listed(names)));
+    return c.fail(
+        "H503", at,
+        words("'", key, "' is no field of metadata", did_you_mean(key, names), "; accepted: ", listed(names)));
   }
   m.unknown += words(m.unknown.empty() ? "" : " ", key, "=", raw_value(c));
 }

@@ -74,8 +74,10 @@ void ModuleParser::read_single_instruction() {
   scopes_.pop_back();
   if (!c_.ok()) return;
   if (!c_.at_end())
-    return c_.fail("H203", c_.at(), words("unexpected ", c_.found(), " after a single instruction; a module begins with "
-                                          "'HloModule name', a computation with its name and '{'"));
+    return c_.fail("H203", c_.at(),
+                   words("unexpected ", c_.found(),
+                         " after a single instruction; a module begins with "
+                         "'HloModule name', a computation with its name and '{'"));
   finish_computation(scope, c_.at());
   module_->set_name("module_" + computation->name());
   module_->config().is_scheduled = true;

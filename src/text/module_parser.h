@@ -113,6 +113,8 @@ class ModuleParser {
   void read_parameter(Scope&, Operation&);
   void read_constant(Scope&, Operation&);
   void set_defaults(hlo::Instruction&);
+
+  // attributes.cc
   void read_attributes(Operation&);
   void read_attribute(Operation&, std::string_view key, const char* at);
   void check_required(const Operation&, std::uint64_t seen, const hlo::Instruction&);

@@ -34,9 +34,7 @@ class NameTable {
     std::uint64_t key = 0;  ///< offset + 1 of the name, and above it bits of the hash; 0 = free
   };
 
-  const char* start_of(const Slot& slot) const {
-    return text_.data() + (slot.key & ((1ull << kOffsetBits) - 1)) - 1;
-  }
+  const char* start_of(const Slot& slot) const { return text_.data() + (slot.key & ((1ull << kOffsetBits) - 1)) - 1; }
   bool holds(const Slot&, std::string_view name) const;
   std::size_t slot_of(std::string_view name, std::uint32_t hash) const;
   void grow();

@@ -37,7 +37,8 @@ Instruction* ModuleParser::read_operand(Scope& scope) {
   if (!has_elements) return operand;
   while (c_.ok() && c_.eat('#')) operand = element_of(scope, operand);
   if (c_.ok() && shape && !compatible(*shape, operand->shape()))
-    c_.fail("H609", shape_at, words("the operand is ", to_string(operand->shape(), false), ", not ", to_string(*shape, false)));
+    c_.fail("H609", shape_at,
+            words("the operand is ", to_string(operand->shape(), false), ", not ", to_string(*shape, false)));
   return operand;
 }
 
@@ -63,8 +64,9 @@ Instruction* ModuleParser::find_operand(Scope& scope, std::string_view name, con
       c_.fail("H501", name.data(), words("expected an operand, found the reserved word '", name, "'"));
       return nullptr;
     }
-    c_.fail("H608", name.data(), words("there is no instruction '", name, "' before this one in '",
-                                       scope.computation.name(), "'", did_you_mean(name, scope.names.names())));
+    c_.fail("H608", name.data(),
+            words("there is no instruction '", name, "' before this one in '", scope.computation.name(), "'",
+                  did_you_mean(name, scope.names.names())));
     return nullptr;
   }
   if (found.instruction == nullptr) {
@@ -87,7 +89,8 @@ Instruction* ModuleParser::element_of(Scope& scope, Instruction* tuple) {
     return tuple;
   }
   if (!tuple->shape().is_tuple() || index < 0 || index >= static_cast<std::int64_t>(tuple->shape().elements().size())) {
-    c_.fail("H611", at, words("'", tuple->name(), "' of shape ", to_string(tuple->shape(), false), " has no element ", index));
+    c_.fail("H611", at,
+            words("'", tuple->name(), "' of shape ", to_string(tuple->shape(), false), " has no element ", index));
     return tuple;
   }
   auto& made = scope.elements[tuple];
@@ -103,7 +106,8 @@ Instruction* ModuleParser::element_of(Scope& scope, Instruction* tuple) {
 Instruction* ModuleParser::free_operand(Scope& scope, std::string_view name, const Shape& shape) {
   const auto number = static_cast<std::int64_t>(scope.computation.parameters().size());
   const std::string made_up = words("_", number);
-  Instruction* parameter = scope.computation.add_parameter(number, shape, name.empty() ? std::string_view(made_up) : name);
+  Instruction* parameter =
+      scope.computation.add_parameter(number, shape, name.empty() ? std::string_view(made_up) : name);
   scope.parameter_at.push_back(c_.position());
   if (!name.empty()) scope.names.insert(name, parameter);
   return parameter;

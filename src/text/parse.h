@@ -22,7 +22,7 @@ namespace hloom::text {
 /// How to read.
 struct ParseOptions {
   std::string_view file_name = "<text>";  ///< for messages
-  std::int32_t first_line = 1;            ///< the line of the file on which the text begins
+  std::int32_t first_line = 1;  ///< the line of the file on which the text begins
   /// Elements of constants written `{...}`: refused, or small values that depend on the position alone.
   bool fill_elided = false;
   /// How deep shapes, literals, operands, bodies and calls may nest.

@@ -134,8 +134,8 @@ void parse(benchmark::State& state, std::string (*generate)(std::size_t), bool v
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
 
-#define HLOOM_BENCH(generate)                                                                                     \
-  BENCHMARK_CAPTURE(parse, generate, generate, false)->Arg(16)->Arg(100)->Unit(benchmark::kMillisecond);          \
+#define HLOOM_BENCH(generate)                                                                            \
+  BENCHMARK_CAPTURE(parse, generate, generate, false)->Arg(16)->Arg(100)->Unit(benchmark::kMillisecond); \
   BENCHMARK_CAPTURE(parse, generate##_verified, generate, true)->Arg(16)->Unit(benchmark::kMillisecond)
 
 HLOOM_BENCH(short_lines);

@@ -77,9 +77,8 @@ constexpr AttributeRule permute_slice_sizes() {
   return {"slice_sizes", false,
           [](ModuleParser& p, Instruction& i) {
             Cursor& c = p.cursor();
-            c.list('{', '}', [&] {
-              i.mutable_attr<PermuteAttr>().slice_sizes.push_back(c.integers('{', '}', "a size"));
-            });
+            c.list('{', '}',
+                   [&] { i.mutable_attr<PermuteAttr>().slice_sizes.push_back(c.integers('{', '}', "a size")); });
           },
           [](Out& out, const Instruction& i, const Style&) {
             out += '{';
@@ -182,9 +181,8 @@ constexpr AttributeRule parameter_replication() {
   return {"parameter_replication", false,
           [](ModuleParser& p, Instruction& i) {
             Cursor& c = p.cursor();
-            c.list('{', '}', [&] {
-              i.mutable_attr<ParameterAttr>().replication.push_back(c.boolean("'true' or 'false'"));
-            });
+            c.list('{', '}',
+                   [&] { i.mutable_attr<ParameterAttr>().replication.push_back(c.boolean("'true' or 'false'")); });
           },
           [](Out& out, const Instruction& i, const Style&) {
             out += '{';

@@ -36,15 +36,14 @@ constexpr AttributeRule all_to_all_dimensions() {
 
 // The type of a comparison is written if it is not the one of its operands' type.
 constexpr AttributeRule comparison_type() {
-  return {"type", false,
-          [](ModuleParser& p, Instruction& i) {
-            i.mutable_attr<CompareAttr>().type = read_enum<Comparison>(p.cursor());
-          },
-          [](Out& out, const Instruction& i, const Style&) {
-            const Comparison type = i.attr<CompareAttr>().type;
-            out += word_of(type);
-            return i.operands().empty() || type != default_comparison(i.operand(0)->shape().dtype());
-          }};
+  return {
+      "type", false,
+      [](ModuleParser& p, Instruction& i) { i.mutable_attr<CompareAttr>().type = read_enum<Comparison>(p.cursor()); },
+      [](Out& out, const Instruction& i, const Style&) {
+        const Comparison type = i.attr<CompareAttr>().type;
+        out += word_of(type);
+        return i.operands().empty() || type != default_comparison(i.operand(0)->shape().dtype());
+      }};
 }
 
 // As newer dumps have it: order=TOTAL of floats is the type TOTALORDER.
@@ -96,19 +95,19 @@ constexpr AttributeRule dim_labels() {
 }
 
 constexpr AttributeRule optional_dim_labels() {
-  return {"dim_labels", false,
-          [](ModuleParser& p, Instruction& i) {
-            i.mutable_attr<CustomCallAttr>().conv_dims = read_dim_labels(p.cursor());
-          },
-          [](Out& out, const Instruction& i, const Style&) {
-            const auto& dims = i.attr<CustomCallAttr>().conv_dims;
-            if (dims) write_dim_labels(out, *dims);
-            return dims.has_value();
-          }};
+  return {
+      "dim_labels", false,
+      [](ModuleParser& p, Instruction& i) { i.mutable_attr<CustomCallAttr>().conv_dims = read_dim_labels(p.cursor()); },
+      [](Out& out, const Instruction& i, const Style&) {
+        const auto& dims = i.attr<CustomCallAttr>().conv_dims;
+        if (dims) write_dim_labels(out, *dims);
+        return dims.has_value();
+      }};
 }
 
 constexpr AttributeRule slice() {
-  return {"slice", kRequired, [](ModuleParser& p, Instruction& i) { i.mutable_attr<SliceAttr>() = read_slice(p.cursor()); },
+  return {"slice", kRequired,
+          [](ModuleParser& p, Instruction& i) { i.mutable_attr<SliceAttr>() = read_slice(p.cursor()); },
           [](Out& out, const Instruction& i, const Style&) {
             write_slice(out, i.attr<SliceAttr>());
             return true;

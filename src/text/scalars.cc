@@ -113,10 +113,11 @@ void read_nan(Cursor& c, DType type, bool negative, const char* start, std::byte
   const auto bits = nan_bits(f, payload, has_payload);
   if (!bits) {
     if (!f.has_nan()) return not_representable(c, start, c.position(), type);
-    return c.fail("H412", start, words("the payload of '", token_text(start, c.position()), "' does not fit ", name(type)));
+    return c.fail("H412", start,
+                  words("the payload of '", token_text(start, c.position()), "' does not fit ", name(type)));
   }
-  const bool sign = negative && f.special != FloatFormat::Special::NanNegZero &&
-                    f.special != FloatFormat::Special::PowerOfTwo;
+  const bool sign =
+      negative && f.special != FloatFormat::Special::NanNegZero && f.special != FloatFormat::Special::PowerOfTwo;
   store(out, *bits | (sign ? 1ull << (f.width() - 1) : 0), static_cast<std::size_t>(byte_width(type)));
 }
 
@@ -125,13 +126,15 @@ void read_float_word(Cursor& c, DType type, std::byte* out) {
   const char* const start = c.at();
   const bool negative = c.peek() == '-';
   if (negative) c.set_position(start + 1);
-  const std::string_view found = c.position() < c.end() && chars::is(*c.position(), chars::kNameStart) ? c.peek_word() : "";
+  const std::string_view found =
+      c.position() < c.end() && chars::is(*c.position(), chars::kNameStart) ? c.peek_word() : "";
   if (found == "nan" || found == "inf") c.skip(found);
   if (found == "nan") return read_nan(c, type, negative, start, out);
   if (found == "inf") {
     const FloatFormat& f = hlo::float_format(type);
     if (!f.has_infinity()) return not_representable(c, start, c.position(), type);
-    return store(out, hlo::encode_float(f, negative ? -HUGE_VAL : HUGE_VAL), static_cast<std::size_t>(byte_width(type)));
+    return store(out, hlo::encode_float(f, negative ? -HUGE_VAL : HUGE_VAL),
+                 static_cast<std::size_t>(byte_width(type)));
   }
   c.set_position(start);
   if (c.peek() == '(') return c.fail("H405", start, words("a pair of parts for an element of ", name(type)));
@@ -160,8 +163,9 @@ void read_narrow(Cursor& c, DType type, std::byte* out) {
   const std::uint64_t bits = hlo::encode_float(f, n.value);
   const double rounded = hlo::decode_float(f, bits);
   // A type without infinity and NaN saturates: half a step past the largest value is too far.
-  const bool saturated = !f.has_nan() && std::fabs(n.value) >= hlo::largest_finite(f) +
-                                             std::ldexp(0.5, std::ilogb(hlo::largest_finite(f)) - f.mantissa_bits);
+  const bool saturated =
+      !f.has_nan() && std::fabs(n.value) >= hlo::largest_finite(f) +
+                                                std::ldexp(0.5, std::ilogb(hlo::largest_finite(f)) - f.mantissa_bits);
   if (n.overflow || !std::isfinite(rounded) || saturated) return not_representable(c, start, n.end, type);
   if (!ends_number(c, start, n.end)) return;
   c.set_position(n.end);

@@ -24,6 +24,9 @@ void write_replica_groups(std::string& out, const hlo::ReplicaGroups&);
 
 // Shared by both.
 
+/// The word of a kind that is one: replicated, maximal, manual, unknown, unreduced.
+std::string_view word_of(hlo::Sharding::Kind);
+
 /// Reads `mesh['x'=2,'y'=4], device_ids=(…)`.
 hlo::Mesh read_mesh(Cursor&);
 /// Reads `'x'` or `'x':(2)4`, an axis of `mesh`.

@@ -31,7 +31,7 @@ void read_names(Cursor& c, std::string_view table, std::vector<std::string>& nam
 template <typename Row>
 struct Field {
   std::string_view name;
-  std::int64_t Row::*member;
+  std::int64_t Row::* member;
 };
 
 // {name=1 name=2}, all of them.
@@ -72,10 +72,12 @@ void check_id(Cursor& c, const char* at, std::string_view what, std::int64_t id,
 void ModuleParser::read_source_tables() {
   using Location = SourceTables::Location;
   using Frame = SourceTables::Frame;
-  static constexpr Field<Location> kLocation[] = {
-      {"file_name_id", &Location::file_name_id}, {"function_name_id", &Location::function_name_id},
-      {"line", &Location::line},                 {"end_line", &Location::end_line},
-      {"column", &Location::column},             {"end_column", &Location::end_column}};
+  static constexpr Field<Location> kLocation[] = {{"file_name_id", &Location::file_name_id},
+                                                  {"function_name_id", &Location::function_name_id},
+                                                  {"line", &Location::line},
+                                                  {"end_line", &Location::end_line},
+                                                  {"column", &Location::column},
+                                                  {"end_column", &Location::end_column}};
   static constexpr Field<Frame> kFrame[] = {{"file_location_id", &Frame::file_location_id},
                                             {"parent_frame_id", &Frame::parent}};
   SourceTables& tables = module_->config().tables;

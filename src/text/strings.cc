@@ -29,8 +29,7 @@ std::string Cursor::escape(const char*& p) {
   }
   int value = 0, digits = 0;
   if (*at == 'x' || *at == 'X') {
-    for (++at; at < end_ && hex_digit(*at) >= 0; ++at, ++digits)
-      value = std::min(value * 16 + hex_digit(*at), 256);
+    for (++at; at < end_ && hex_digit(*at) >= 0; ++at, ++digits) value = std::min(value * 16 + hex_digit(*at), 256);
   } else {
     for (; at < end_ && is_octal(*at) && digits < 3; ++at, ++digits) value = value * 8 + (*at - '0');
   }

@@ -95,9 +95,10 @@ class WindowReader {
     if (!c_.ok()) return;
     const auto* const found = std::ranges::find(kNames, key);
     if (found == std::end(kNames))
-      return c_.fail("H503", at, words("'", key, "' is no part of a window",
-                                       did_you_mean(key, {std::begin(kNames), std::end(kNames)}), "; accepted: ",
-                                       listed({std::begin(kNames), std::end(kNames)})));
+      return c_.fail(
+          "H503", at,
+          words("'", key, "' is no part of a window", did_you_mean(key, {std::begin(kNames), std::end(kNames)}),
+                "; accepted: ", listed({std::begin(kNames), std::end(kNames)})));
     const auto part = found - std::begin(kNames);
     if ((seen_ >> part & 1) != 0) return c_.fail("H502", at, words("'", key, "' comes twice"));
     seen_ |= 1u << part;
@@ -113,9 +114,8 @@ class WindowReader {
     const std::vector<std::int64_t> values = read_by(c_, part == 0 || part == 5 ? 0 : 1);
     if (part == 5 && std::ranges::any_of(values, [](std::int64_t v) { return v > 1; }))
       return c_.fail("H532", value, "rhs_reversal is 0 or 1");
-    static constexpr std::int64_t WindowDim::*kMembers[] = {&WindowDim::size,       &WindowDim::stride,
-                                                            nullptr,                &WindowDim::lhs_dilate,
-                                                            &WindowDim::rhs_dilate, nullptr};
+    static constexpr std::int64_t WindowDim::* kMembers[] = {&WindowDim::size,       &WindowDim::stride,     nullptr,
+                                                             &WindowDim::lhs_dilate, &WindowDim::rhs_dilate, nullptr};
     set(at, values, [&](WindowDim& d, std::int64_t v) {
       if (part == 5)
         d.reversal = v != 0;
@@ -217,7 +217,9 @@ class LabelReader {
     }
     const auto missing = std::ranges::find(spatial, -1);
     if (c_.ok() && (first < 0 || second < 0 || missing != spatial.end())) {
-      const char label = first < 0 ? first_ : second < 0 ? second_ : static_cast<char>('0' + (missing - spatial.begin()));
+      const char label = first < 0    ? first_
+                         : second < 0 ? second_
+                                      : static_cast<char>('0' + (missing - spatial.begin()));
       c_.fail("H535", part_.data(), words("the label '", std::string_view(&label, 1), "' is missing in '", part_, "'"));
     }
   }
