@@ -14,8 +14,7 @@ Instruction* Computation::add(Opcode opcode, Shape shape, std::vector<Instructio
   Instruction* i = made.get();
   i->opcode_ = opcode;
   i->id_ = module_->next_id();
-  i->name_ = module_->instruction_names_.unique(name.empty() ? hlo::name(opcode) : name);
-  module_->instruction_names_.taken.insert(i->name_);
+  module_->instruction_names_.take(i->name_, name.empty() ? hlo::name(opcode) : name);
   i->shape_ = std::move(shape);
   i->parent_ = this;
   i->attributes_ = attributes_for(opcode);
@@ -183,21 +182,20 @@ static std::string_view without_suffix(std::string_view name) {
   return std::ranges::all_of(suffix, [](char c) { return c >= '0' && c <= '9'; }) ? name.substr(0, dot) : name;
 }
 
-std::string Module::Names::unique(std::string_view name) {
-  if (!taken.contains(name)) return std::string(name);
-  const std::string base(without_suffix(name));
+void Module::Names::take(std::string& owner, std::string_view name) {
+  const std::string wanted(name);  // `name` may be a view of the owner
+  owner = wanted;
+  if (taken.insert(owner)) return;
+  const std::string base(without_suffix(wanted));
   std::int64_t& last = last_suffix[base];
-  for (;;) {
-    std::string candidate = base + "." + std::to_string(++last);
-    if (!taken.contains(candidate)) return candidate;
-  }
+  do owner = base + "." + std::to_string(++last);
+  while (!taken.insert(owner));
 }
 
 Computation* Module::add_computation(std::string_view name) {
   std::unique_ptr<Computation> made(new Computation);
   made->module_ = this;
-  made->name_ = computation_names_.unique(name);
-  computation_names_.taken.insert(made->name_);
+  computation_names_.take(made->name_, name);
   computations_.push_back(std::move(made));
   return computations_.back().get();
 }
@@ -210,8 +208,7 @@ void Module::remove(Computation* computation) {
 
 void Module::rename(Instruction& i, std::string_view name) {
   instruction_names_.taken.erase(i.name_);
-  i.name_ = instruction_names_.unique(name);
-  instruction_names_.taken.insert(i.name_);
+  instruction_names_.take(i.name_, name);
 }
 
 namespace {

@@ -171,7 +171,8 @@ class Module {
   struct Names {
     NameSet taken;
     std::unordered_map<std::string, std::int64_t> last_suffix;
-    std::string unique(std::string_view name);
+    /// Gives `owner` the name, or one made unique from it, and keeps it taken.
+    void take(std::string& owner, std::string_view name);
   };
 
   std::string name_;

@@ -48,10 +48,14 @@ void NameSet::put(std::uint32_t hash, const std::string* owner) {
   owners_[i] = owner;
 }
 
-void NameSet::insert(const std::string& name) {
+bool NameSet::insert(const std::string& name) {
   if (used_ * 4 >= hashes_.size() * 3) grow();
-  put(stored(hash_name(name)), &name);
+  const std::size_t slot = slot_of(name);
+  if (owners_[slot] != nullptr) return false;
+  hashes_[slot] = stored(hash_name(name));
+  owners_[slot] = &name;
   ++used_;
+  return true;
 }
 
 void NameSet::erase(const std::string& name) {

@@ -16,8 +16,8 @@ std::uint32_t hash_name(std::string_view name);
 class NameSet {
  public:
   bool contains(std::string_view name) const { return !hashes_.empty() && owners_[slot_of(name)] != nullptr; }
-  /// Needs: not there yet; the string keeps its address and value until it is erased.
-  void insert(const std::string& name);
+  /// Adds a name, or says false if it is there. Needs: the string keeps its address and value until it is erased.
+  bool insert(const std::string& name);
   /// Needs: there.
   void erase(const std::string& name);
 

@@ -15,13 +15,13 @@ bool is_legal_name(std::string_view name) {
 }
 
 void check_names(const Module& module, Report& report) {
-  std::unordered_set<std::string_view> computations, instructions;
+  NameSet computations, instructions;
   for (const Computation& c : module.computations()) {
     if (!is_legal_name(c.name())) report.add("H702", c, "the name is not legal");
-    if (!computations.insert(c.name()).second) report.add("H702", c, "the name is not unique");
+    if (!computations.insert(c.name())) report.add("H702", c, "the name is not unique");
     for (const Instruction& i : c.instructions()) {
       if (!is_legal_name(i.name())) report.add("H702", i, "the name is not legal");
-      if (!instructions.insert(i.name()).second) report.add("H702", i, "the name is not unique in the module");
+      if (!instructions.insert(i.name())) report.add("H702", i, "the name is not unique in the module");
     }
   }
 }
@@ -57,32 +57,32 @@ void check_references(const Module& module, const Computation& c,
 }
 
 // In order: operands before users. Scheduled: control predecessors as well.
-void check_order(const Computation& c, bool is_scheduled, Report& report) {
-  std::unordered_set<const Instruction*> done;
-  done.reserve(static_cast<std::size_t>(c.num_instructions()));
+// `done` has a bit for each id in the module.
+void check_order(const Computation& c, bool is_scheduled, std::vector<bool>& done, Report& report) {
+  const auto is_done = [&](const Instruction* i) { return done[static_cast<std::size_t>(i->id())]; };
   for (const Instruction& i : c.instructions()) {
     for (const Instruction* operand : i.operands())
-      if (!done.contains(operand))
+      if (!is_done(operand))
         report.add(is_scheduled ? "H731" : "H703", i, "stands before its operand ", operand->name());
     if (is_scheduled)
       for (const Instruction* before : i.control_predecessors())
-        if (!done.contains(before)) report.add("H731", i, "stands before its control predecessor ", before->name());
-    done.insert(&i);
+        if (!is_done(before)) report.add("H731", i, "stands before its control predecessor ", before->name());
+    done[static_cast<std::size_t>(i.id())] = true;
   }
 }
 
 // Operands stand before users, so only control edges can close a cycle; Kahn's algorithm over both.
 void check_control_cycles(const Computation& c, Report& report) {
+  if (std::ranges::all_of(c.instructions(), [](const Instruction& i) { return i.control_predecessors().empty(); }))
+    return;
   std::unordered_map<const Instruction*, std::int64_t> waiting;
   std::vector<const Instruction*> ready;
-  std::int64_t done = 0, edges = 0;
+  std::int64_t done = 0;
   for (const Instruction& i : c.instructions()) {
     const auto before = static_cast<std::int64_t>(i.operands().size() + i.control_predecessors().size());
-    edges += static_cast<std::int64_t>(i.control_predecessors().size());
     waiting[&i] = before;
     if (before == 0) ready.push_back(&i);
   }
-  if (edges == 0) return;
   while (!ready.empty()) {
     const Instruction* i = ready.back();
     ready.pop_back();
@@ -143,10 +143,11 @@ void verify_structure(const Module& module, Report& report) {
   std::unordered_set<const Computation*> computations;
   for (const Computation& c : module.computations()) computations.insert(&c);
   if (!computations.contains(module.entry())) report.add("H705", module, "its entry is not one of its computations");
+  std::vector<bool> done(static_cast<std::size_t>(module.num_ids()));
   for (const Computation& c : module.computations()) {
     check_references(module, c, computations, report);
     check_parameters(c, report);
-    check_order(c, module.config().is_scheduled, report);
+    check_order(c, module.config().is_scheduled, done, report);
   }
   if (!report.empty()) return;
   for (const Computation& c : module.computations()) check_control_cycles(c, report);

@@ -75,17 +75,20 @@ void ModuleParser::read_instruction(Scope& scope) {
                    words("expected an instruction, found the reserved word '", op.name, "'; write '%", op.name,
                          "' if it is a name"));
   c_.expect('=');
-  const NameTable::Entry known = scope.names.find(op.name);
-  if (c_.ok() && known.at != nullptr)
+  if (!c_.ok()) return;
+  const NameTable::Entry known = scope.names.add(op.name);
+  if (known.at != nullptr)
     return c_.fail("H211", op.name.data(), words("the instruction '", op.name, "' is defined twice"),
                    {{known.at, "the first definition"}});
-  if (c_.ok() && root && scope.root_at != nullptr)
+  if (root && scope.root_at != nullptr)
     return c_.fail("H212", start, words("a second ROOT in '", scope.computation.name(), "'"),
                    {{scope.root_at, "the first ROOT"}});
   if (root) scope.root_at = start;
+  scope.defining = op.name.data();
   read_operation(scope, op);
-  scope.names.insert(op.name, op.made);
+  scope.defining = nullptr;
   if (op.made == nullptr) return;
+  scope.names.set(op.name, op.made);
   scope.last = op.made;
   if (root) scope.root = op.made;
   read_attributes(op);

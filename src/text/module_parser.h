@@ -23,6 +23,7 @@ struct Scope {
 
   hlo::Computation& computation;
   NameTable names;
+  const char* defining = nullptr;  ///< the name of the instruction that is being read: not there yet
   /// What `%p#1` made: the element of an instruction.
   std::unordered_map<const hlo::Instruction*, std::vector<std::pair<std::int64_t, hlo::Instruction*>>> elements;
   const char* root_at = nullptr;  ///< of the word ROOT

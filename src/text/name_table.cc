@@ -34,13 +34,21 @@ NameTable::Entry NameTable::find(std::string_view name) const {
   return {slot.instruction, start_of(slot)};
 }
 
-void NameTable::insert(std::string_view name, hlo::Instruction* instruction) {
+NameTable::Entry NameTable::add(std::string_view name) {
   if (used_ * 4 >= slots_.size() * 3) grow();
   const std::uint32_t hash = kept_hash(name);
-  Slot& slot = slots_[slot_of(name, hash)];
-  if (slot.key == 0) ++used_;
+  const std::size_t i = slot_of(name, hash);
+  if (slots_[i].key != 0) return {slots_[i].instruction, start_of(slots_[i])};
   const auto offset = static_cast<std::uint64_t>(name.data() - text_.data()) + 1;
-  slot = {instruction, offset | std::uint64_t{hash} << kOffsetBits};
+  slots_[i] = {nullptr, offset | std::uint64_t{hash} << kOffsetBits};
+  ++used_;
+  last_ = i;
+  return {};
+}
+
+void NameTable::set(std::string_view name, hlo::Instruction* instruction) {
+  if (start_of(slots_[last_]) != name.data()) last_ = slot_of(name, kept_hash(name));
+  slots_[last_].instruction = instruction;
 }
 
 void NameTable::grow() {

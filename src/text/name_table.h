@@ -22,8 +22,10 @@ class NameTable {
   explicit NameTable(std::string_view text) : text_(text) {}
 
   Entry find(std::string_view name) const;
-  /// Adds a name, or replaces what it stood for.
-  void insert(std::string_view name, hlo::Instruction*);
+  /// Adds a name as a wrong one, until set() says what it stands for; or gives the one that is there.
+  Entry add(std::string_view name);
+  /// Needs: the name has been added. Cost: none if it was the last one.
+  void set(std::string_view name, hlo::Instruction*);
   /// All names, for suggestions.
   std::vector<std::string_view> names() const;
 
@@ -41,7 +43,7 @@ class NameTable {
 
   std::string_view text_;
   std::vector<Slot> slots_;
-  std::size_t used_ = 0;
+  std::size_t used_ = 0, last_ = 0;
 };
 
 }  // namespace hloom::text

@@ -58,7 +58,7 @@ Instruction* ModuleParser::read_nested(Scope& scope, std::string_view opcode, st
 Instruction* ModuleParser::find_operand(Scope& scope, std::string_view name, const std::optional<Shape>& shape,
                                         const char* shape_at) {
   const NameTable::Entry found = scope.names.find(name);
-  if (found.at == nullptr) {
+  if (found.at == nullptr || found.at == scope.defining) {
     if (scope.free_operands && shape) return free_operand(scope, name, *shape);
     if (is_reserved(name) && name.data()[-1] != '%') {
       c_.fail("H501", name.data(), words("expected an operand, found the reserved word '", name, "'"));
@@ -109,7 +109,9 @@ Instruction* ModuleParser::free_operand(Scope& scope, std::string_view name, con
   Instruction* parameter =
       scope.computation.add_parameter(number, shape, name.empty() ? std::string_view(made_up) : name);
   scope.parameter_at.push_back(c_.position());
-  if (!name.empty()) scope.names.insert(name, parameter);
+  if (name.empty()) return parameter;
+  scope.names.add(name);
+  scope.names.set(name, parameter);
   return parameter;
 }
 

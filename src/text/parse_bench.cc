@@ -120,8 +120,11 @@ std::string integer_constants(std::size_t size) {
 void parse(benchmark::State& state, std::string (*generate)(std::size_t), bool verify) {
   const std::string text = generate(static_cast<std::size_t>(state.range(0)) << 20);
   for (auto _ : state) {
-    const auto module = parse_module(text, {.verify = verify});
+    auto module = parse_module(text, {.verify = verify});
+    state.PauseTiming();  // reading alone, not the module's end
     if (!module) return state.SkipWithError(module.error().message().c_str());
+    module->reset();
+    state.ResumeTiming();
   }
   live_bytes = peak_bytes = 0;
   counting = true;
