@@ -1,8 +1,7 @@
-#include <chrono>
 #include <filesystem>
-#include <sstream>
+#include <functional>
+#include <optional>
 
-#include "base/fail.h"
 #include "base/try.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"

@@ -21,7 +21,7 @@ constexpr Stage kStages[] = {
     {"hlo", "the module after all passes", false, false},
     {"fusions", "the module after fusion: what is one kernel, and why the rest is not", false, false},
     {"buffers", "where each value lies, and when", false, true},
-    {"memory", "bytes by kind, and what is updated in place or copied", false, true},
+    {"memory", "bytes by kind, who owns the peak, and what is updated in place or copied", false, true},
     {"kernels", "the loop nests", true, false},
     {"program", "the steps that run", false, false},
     {"llvm", "LLVM IR of each kernel", true, false},

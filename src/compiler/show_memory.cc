@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "buffers/report.h"
+
 namespace hloom::compiler {
 namespace {
 
@@ -67,7 +69,15 @@ std::string memory_text(const buffers::Assignment& assignment) {
   std::ostringstream out;
   for (const Kind kind : {Kind::Parameter, Kind::Result, Kind::Constant, Kind::Arena})
     out << name_of(kind) << " bytes: " << bytes_of(assignment, kind) << "\n";
-  out << "alive at once in the arena: " << assignment.lower_bound() << "\n";
+  const buffers::MemoryReport report = buffers::report(assignment);
+  out << "most of the arena in use: " << report.peak_bytes;
+  if (report.peak_at != nullptr) out << ", at " << report.peak_at->name();
+  out << "\n";
+  for (const buffers::ArenaBlock* owner : report.owners) {
+    out << "  " << owner->bytes << ":";
+    for (const std::string& value : owner->values) out << " " << value;
+    out << "\n";
+  }
   for (const buffers::InPlaceDecision& d : assignment.decisions()) {
     out << d.at << ": " << buffers::name(d.kind) << " of leaf " << d.leaf << ", " << d.bytes << " bytes: ";
     if (d.in_place)
@@ -101,7 +111,15 @@ std::string memory_json(const buffers::Assignment& assignment) {
   nlohmann::ordered_json json;
   for (const Kind kind : {Kind::Parameter, Kind::Result, Kind::Constant, Kind::Arena})
     json[std::string(name_of(kind)) + "_bytes"] = bytes_of(assignment, kind);
-  json["arena_live_bytes"] = assignment.lower_bound();
+  const buffers::MemoryReport report = buffers::report(assignment);
+  json["peak"] = {{"arena_bytes", report.peak_bytes},
+                  {"at", report.peak_at == nullptr ? "" : report.peak_at->name()},
+                  {"owners", nlohmann::ordered_json::array()}};
+  for (const buffers::ArenaBlock* owner : report.owners)
+    json["peak"]["owners"].push_back({{"bytes", owner->bytes}, {"values", owner->values}});
+  json["timeline"] = nlohmann::ordered_json::array();
+  for (const buffers::TimelineEntry& e : report.timeline)
+    json["timeline"].push_back({{"at", e.at->name()}, {"arena_bytes", e.bytes}});
   json["updates"] = nlohmann::ordered_json::array();
   for (const buffers::InPlaceDecision& d : assignment.decisions())
     json["updates"].push_back({{"at", d.at},

@@ -9,13 +9,15 @@ namespace hloom::compiler {
 
 /// The allocations, and each stretch of the arena with what lies there and when.
 std::string buffers_text(const buffers::Assignment&);
-/// Bytes by kind, and for each window update, loop carry, branch and result "in place" or "copied, because …".
+/// Bytes by kind, the arena's peak and who owns it, and for each window update, loop carry, branch and result
+/// "in place" or "copied, because …".
 std::string memory_text(const buffers::Assignment&);
 
 /// The same as JSON: {"allocations": […], "arena": [{"offset", "bytes", "live": [[begin, end], …], "values"}, …]}.
 std::string buffers_json(const buffers::Assignment&);
-/// {"parameter_bytes", "result_bytes", "constant_bytes", "arena_bytes", "arena_live_bytes", "updates": [{"at", "kind",
-/// "leaf", "bytes", "in_place", "reason"}, …]}.
+/// {"parameter_bytes", "result_bytes", "constant_bytes", "arena_bytes", "peak": {"arena_bytes", "at", "owners": [{"bytes",
+/// "values"}, …]}, "timeline": [{"at", "arena_bytes"}, …], "updates": [{"at", "kind", "leaf", "bytes", "in_place",
+/// "reason"}, …]}.
 std::string memory_json(const buffers::Assignment&);
 
 }  // namespace hloom::compiler
