@@ -21,22 +21,21 @@ namespace {
 
 // Cycles, for f32 on a core with 64-byte vectors.
 constexpr double kGatherLane = 0.6;   // to copy a lane that is not beside the last
-constexpr double kApartLane = 2.5;    // to fetch it for one use
+constexpr double kApartLane = 2.5;    // to fetch it for one use, or where all lanes fall into few cache sets
 constexpr double kCopyLane = 0.12;    // to copy an element, vectors at a time
-constexpr double kCopyFarLane = 0.4;  // from memory
+constexpr double kCopyStep = 12;      // for each step of a panel, where panels are copied together
 constexpr double kScatterLane = 1.5;
 constexpr double kFoldLanes = 8;      // to fold the partial sums of one element
 constexpr double kTileStart = 25;
 constexpr double kSumNear = 1.5, kSumFar = 4;  // to store a vector of sums, or take it from scratch and back
-constexpr double kNear[] = {0.5, 2.2, 6};  // to load a vector from the first, second, third cache
-constexpr double kFar = 9;            // to read a vector from memory
-constexpr double kPiece = 55;         // and what each piece of a row costs, where rows are a page apart
+constexpr double kNear[] = {0.5, 2.2, 6, 9};  // to load a vector from the first, second, third cache, memory
+constexpr double kPiece[] = {0, 15, 55};  // and what a piece of a row costs more where rows are a page apart
 constexpr double kBytesPerCycle = 5;  // from memory
 constexpr double kAlone = 60e3;       // what one call does
 constexpr double kBlock = 250e3;      // the aim for one block
 constexpr double kMostBlocks = 256;
 
-constexpr std::int64_t kFirstCache = 32 << 10, kSecondCache = 1 << 20;
+constexpr std::int64_t kFirstCache = 32 << 10, kSecondCache = 1 << 20, kThirdCache = 16 << 20;
 constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kSecondCachePeriod = 128 << 10;  // addresses that far apart share a set
 
@@ -92,31 +91,32 @@ double load_again(const View& v, const DotForm& form) {
   return bytes <= kSecondCache && second ? kNear[1] : kNear[2];
 }
 
-// Cycles to get a vector to the core for the first time, of an operand read in pieces of so many bytes, so far apart.
-double load_pieces(bool far, std::int64_t piece_bytes, std::int64_t distance) {
-  const double pieces = 64.0 / static_cast<double>(piece_bytes);
-  if (!far) return kNear[1] * std::max(1.0, pieces);
-  return distance >= kPage ? kNear[2] + kPiece * pieces : kFar * std::max(1.0, pieces);
+// Cycles to get a vector to the core for the first time, of an operand of so many bytes, read in pieces, so far apart.
+double load_pieces(std::int64_t bytes, std::int64_t piece_bytes, std::int64_t distance) {
+  const std::size_t level = bytes <= kSecondCache ? 0 : bytes <= kThirdCache ? 1 : 2;
+  const double pieces = 64.0 / static_cast<double>(piece_bytes), load = kNear[level + 1];
+  return level > 0 && distance >= kPage ? load + kPiece[level] * pieces : load * std::max(1.0, pieces);
 }
 
 // Of the lanes' operand, in cells of so many lanes.
 double load_lanes(const View& v, const DotForm& form, std::int64_t cell_lanes) {
   if (!v.beside()) return 0;
-  const bool far = v.lanes * v.sum * v.width > kSecondCache;
-  const bool along = form.pack_at_once || form.sum_block > 0;
-  const std::int64_t piece = along ? cell_lanes * v.width : form.vectors * 64;
-  return load_pieces(far, std::max<std::int64_t>(piece, 64), std::abs(v.lane_sum) * v.width) +
-         (form.pack_lanes ? 16 * (far ? kCopyFarLane : kCopyLane) : 0);
+  // Read in place for some steps at a time, a few pieces ahead are under way.
+  const std::int64_t piece = form.pack_at_once    ? cell_lanes * v.width
+                             : form.sum_block > 0 ? std::min(cell_lanes * v.width, form.vectors * 512)
+                                                  : form.vectors * 64;
+  const double copy = form.pack_at_once ? 16 * kCopyLane + kCopyStep / static_cast<double>(form.vectors)
+                      : form.pack_lanes ? 16 * kCopyLane : 0;
+  return copy + load_pieces(v.lanes * v.sum * v.width, std::max<std::int64_t>(piece, 64), std::abs(v.lane_sum) * v.width);
 }
 
 // Of the rows' operand: a row's steps lie together, or the rows of a step, or nothing does.
 double load_rows(const View& v, const DotForm& form) {
   if (!v.row.plain) return 0;
-  const bool far = v.rows * v.sum * v.width > kSecondCache;
-  if (v.row_sum == 1 || v.sum == 1) return far ? kFar : kNear[1];
+  const std::int64_t bytes = v.rows * v.sum * v.width;
+  if (v.row_sum == 1 || v.sum == 1) return load_pieces(bytes, 64, 0);
   const std::int64_t together = v.row_row != 1 ? 1 : form.pack_rows ? v.rows : form.rows;
-  return load_pieces(far, std::min<std::int64_t>(together * v.width, 1024), std::abs(v.row_sum) * v.width) +
-         (form.pack_rows && far ? 16 * (kCopyFarLane - kCopyLane) : 0);
+  return load_pieces(bytes, std::min<std::int64_t>(together * v.width, 1024), std::abs(v.row_sum) * v.width);
 }
 
 // Of the rows' operand again, for the next group of vectors.
@@ -189,6 +189,15 @@ std::int64_t chains_for(const View& view) {
   return chains;
 }
 
+// Whether the lanes of a gather, each a row apart, fall into so few sets that they push each other out.
+bool lanes_collide(const View& v) {
+  return v.lane.plain && !rows_fit(32, std::abs(v.lane_lane) * v.width, kPage, 10);
+}
+
+double gather_cycles(const View& v) {
+  return static_cast<double>(v.lanes * v.sum) * (lanes_collide(v) ? kApartLane : v.lane.plain ? kGatherLane : 2 * kGatherLane);
+}
+
 double store_cycles(const View& v) {
   const auto elements = static_cast<double>(v.rows * v.lanes);
   return v.out_lane == 1 || v.lanes == 1 ? elements / 16 : elements * kScatterLane;
@@ -201,12 +210,15 @@ struct Chosen {
 
 // How the lanes' operand may be gone through.
 std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
+  const bool may_block = v.one_sum && form.chains == 1;
+  // Packed rows have to stay near too.
+  const bool block_rows = form.pack_rows && may_block && v.sum > 512 && v.rows * v.sum * v.width > kSecondCache / 4;
   std::vector<DotForm> ways;
   const auto add = [&](bool pack, bool at_once, std::int64_t block) {
     DotForm way = form;
     way.pack_lanes = pack;
     way.pack_at_once = at_once;
-    way.sum_block = block;
+    way.sum_block = block == 0 && block_rows ? 256 : block;
     ways.push_back(way);
   };
   if (!v.beside()) {
@@ -217,7 +229,7 @@ std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
   const bool large = v.lanes * v.sum * v.width > kSecondCache / 4;
   if (!large || v.lane_lane == 0) return ways;
   if (v.rows > 8) add(true, false, 0);
-  if (!v.one_sum || form.chains > 1) return ways;
+  if (!may_block) return ways;
   if (v.rows > 1 && v.sum > 64) add(false, false, v.rows <= 24 ? 16 : 32);
   if (v.rows > 8 && v.sum > 512) add(true, true, 256);
   return ways;
@@ -226,8 +238,7 @@ std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
 void consider_ways(const View& v, const DotForm& form, const VectorUnit& unit, Chosen& best) {
   for (DotForm way : ways_of(v, form)) {
     double cycles = choose_tile(v, way, unit.num_registers) + store_cycles(v);
-    if (way.pack_lanes && !v.beside())
-      cycles += static_cast<double>(v.lanes * v.sum) * (v.lane.plain ? kGatherLane : 2 * kGatherLane);
+    if (way.pack_lanes && !v.beside()) cycles += gather_cycles(v);
     if (way.pack_rows) cycles += static_cast<double>(v.rows * v.sum) * kCopyLane;
     if (cycles < best.cycles) best = {way, cycles};
   }
@@ -264,9 +275,8 @@ double fold_cycles(const View& v, const DotForm& form) {
   const double convert = v.row.narrow || v.lane.narrow ? 0.5 * (r + c) : 0;
   const double step = std::max(r * c * 0.5, loads) + 0.1 * loads + convert;
   const double elements = static_cast<double>(v.rows * v.lanes), vectors = static_cast<double>(v.sum * v.width) / 64;
-  const bool far = v.lanes * v.sum * v.width > kSecondCache;
   return elements * (vectors * step / (r * c) + kFoldLanes) +
-         static_cast<double>(v.lanes) * vectors * (far ? kFar : kNear[1]);
+         static_cast<double>(v.lanes) * vectors * load_pieces(v.lanes * v.sum * v.width, 64, 0);
 }
 
 Chosen choose_fold(const DotProblem& problem, std::int64_t width, const VectorUnit& unit) {
@@ -306,7 +316,7 @@ void choose_cells(const DotProblem& problem, Chosen& c, std::int64_t width) {
   const double elements = static_cast<double>(v.lanes * v.sum);
   const auto load = [&](std::int64_t cells) {
     return fold ? 0.1 * elements
-                : !v.beside() ? kGatherLane * elements : load_lanes(v, form, ceil_div(v.lanes, cells)) / 16 * elements;
+                : !v.beside() ? gather_cycles(v) : load_lanes(v, form, ceil_div(v.lanes, cells)) / 16 * elements;
   };
   double least = INFINITY;
   const std::int64_t most_rows = std::min(row_tiles, wanted);
