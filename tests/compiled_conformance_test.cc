@@ -48,18 +48,20 @@ bool has_narrow_type(const hlo::Module& module) {
   return false;
 }
 
-struct Way {
-  bool regions;
-  int threads;
+using Values = std::vector<hlo::Literal>;
+
+/// What the program gives on one thread and on two.
+struct Runs {
+  Values one, two;
 };
 
-Expected<std::vector<hlo::Literal>> run(const arrays::ConformanceCase& test, const Way& way) {
+Expected<Runs> run(const arrays::ConformanceCase& test, bool regions) {
   auto module = compiler::read_program(test.text, {.file_name = test.name});
   if (!module) return module.error();
   const bool narrow = has_narrow_type(**module);
   compiler::Options options;
-  options.regions = way.regions;
-  options.threads = way.threads;
+  options.regions = regions;
+  options.threads = 1;
   options.verify_each = true;
   auto compiled = compiler::compile(std::move(*module), options);
   if (!compiled && compiled.error().code() == Code::Unimplemented && !narrow && kCompiled.contains(test.opcode))
@@ -70,27 +72,34 @@ Expected<std::vector<hlo::Literal>> run(const arrays::ConformanceCase& test, con
   const auto executor = runtime::Executor::create(std::move(compiled->program));
   if (!executor) return executor.error();
   static runtime::ThreadPool one(1), two(2);
-  return compiler::execute_literals(**executor, parameters, results, test.arguments, way.threads == 1 ? one : two);
+  auto on_one = compiler::execute_literals(**executor, parameters, results, test.arguments, one);
+  if (!on_one) return on_one.error();
+  auto on_two = compiler::execute_literals(**executor, parameters, results, test.arguments, two);
+  if (!on_two) return on_two.error();
+  return Runs{std::move(*on_one), std::move(*on_two)};
+}
+
+void expect_same(const Values& got, const Values& want, const arrays::ConformanceCase& test, const char* how) {
+  const arrays::Tolerance same = arrays::Tolerance::exact();
+  EXPECT_EQ(arrays::compare_results(got, want, {&same, 1}), std::nullopt)
+      << test.name << ": other values " << how << "\n"
+      << test.text;
 }
 
 // False if the case has no compiled form.
 bool expect_case(const arrays::ConformanceCase& test) {
-  const auto first = run(test, {true, 1});
-  if (!first && first.error().code() == Code::Unimplemented) return false;
-  EXPECT_TRUE(first) << test.name << ": " << first.error().message() << "\n" << test.text;
-  if (!first) return true;
-  EXPECT_EQ(arrays::compare_results(*first, test.expected, test.tolerances), std::nullopt) << test.name << "\n"
-                                                                                           << test.text;
-  for (const Way way : {Way{true, 2}, Way{false, 1}, Way{false, 2}}) {
-    const auto again = run(test, way);
-    EXPECT_TRUE(again) << test.name << ": " << again.error().message() << "\n" << test.text;
-    if (!again) continue;
-    const arrays::Tolerance same = arrays::Tolerance::exact();
-    EXPECT_EQ(arrays::compare_results(*again, *first, {&same, 1}), std::nullopt)
-        << test.name << ": other values " << (way.regions ? "in regions" : "without regions") << " on " << way.threads
-        << " threads\n"
-        << test.text;
-  }
+  const auto regions = run(test, true);
+  if (!regions && regions.error().code() == Code::Unimplemented) return false;
+  EXPECT_TRUE(regions) << test.name << ": " << regions.error().message() << "\n" << test.text;
+  if (!regions) return true;
+  EXPECT_EQ(arrays::compare_results(regions->one, test.expected, test.tolerances), std::nullopt) << test.name << "\n"
+                                                                                                 << test.text;
+  expect_same(regions->two, regions->one, test, "on two threads");
+  const auto steps = run(test, false);
+  EXPECT_TRUE(steps) << test.name << ": " << steps.error().message() << "\n" << test.text;
+  if (!steps) return true;
+  expect_same(steps->one, regions->one, test, "step by step");
+  expect_same(steps->two, regions->one, test, "step by step on two threads");
   return true;
 }
 
