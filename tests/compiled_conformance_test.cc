@@ -31,7 +31,7 @@ const std::set<std::string_view> kCompiled = {
     "bitcast", "bitcast-convert", "broadcast", "concatenate", "dynamic-slice", "dynamic-update-slice", "gather", "iota",
     "pad", "reshape", "reverse", "scatter", "slice", "transpose",
     // sums, sorts, random bits
-    "convolution", "dot", "reduce", "reduce-window", "rng-bit-generator", "sort",
+    "convolution", "dot", "fft", "reduce", "reduce-window", "rng-bit-generator", "sort",
     // control
     "call", "conditional", "get-tuple-element", "parameter", "constant", "tuple", "while"};
 

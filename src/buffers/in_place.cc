@@ -155,9 +155,21 @@ bool is_used_elementwise(const Computation& fused, const Instruction& parameter)
   return true;
 }
 
+// A routine reads the whole of a line or matrix before it writes any, and nothing else of this operand.
+bool routine_may_overwrite(const Instruction& routine, const Instruction& parameter) {
+  switch (routine.opcode()) {
+    case Opcode::Cholesky:
+    case Opcode::Fft: return true;
+    case Opcode::TriangularSolve: return routine.operand(1) == &parameter && routine.operand(0) != &parameter;
+    default: return false;
+  }
+}
+
 bool fusion_may_overwrite(const Instruction& i, std::int64_t operand) {
   const Computation& fused = *i.called(0);
   const Instruction& parameter = *fused.parameter(operand);
+  if (i.attr<hlo::FusionAttr>().kind == hlo::FusionKind::Custom)
+    return routine_may_overwrite(*fused.root(), parameter);
   for (const Shape* leaf : leaves(i.shape()))
     if (leaf->dims() != parameter.shape().dims() || leaf->layout() != parameter.shape().layout()) return false;
   return in_place_pairs(i).empty() && is_used_elementwise(fused, parameter);

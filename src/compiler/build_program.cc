@@ -5,8 +5,10 @@
 
 #include "base/check.h"
 #include "base/fail.h"
+#include "base/run_status.h"
 #include "base/try.h"
 #include "compiler/layout_bytes.h"
+#include "compiler/routines.h"
 #include "jit/compile.h"
 #include "kernels/plan_dot.h"
 #include "kernels/plan_fusion.h"
@@ -130,6 +132,7 @@ class ProgramBuilder {
   void note(std::vector<const Instruction*> instructions) { c_.step_instructions.push_back(std::move(instructions)); }
 
   Expected<> step(const Instruction& i, Steps& to) {
+    if (is_routine(i)) return routine(i, to);
     switch (i.opcode()) {
       case Opcode::Fusion: return call(i, to);
       case Opcode::Copy: return copy(i, to);
@@ -164,9 +167,6 @@ class ProgramBuilder {
         for (runtime::Step& s : inner) to.push_back(std::move(s));
         return {};
       }
-      case Opcode::CustomCall:
-        return fail(Code::Unimplemented, i.name(), ": no code yet for the custom call target ",
-                    i.attr<hlo::CustomCallAttr>().target);
       default:
         return fail(Code::Unimplemented, i.name(), ": no kernel yet for ", i.opcode(), " in ", i.shape());
     }
@@ -186,6 +186,74 @@ class ProgramBuilder {
     return {};
   }
 
+  // A step for each call of the routine; the calls of one instruction have its name.
+  Expected<> routine(const Instruction& i, Steps& to) {
+    library::RoutinePlan plan = TRY(plan_routine(i));
+    if (plan.keeps) c_.program.kept.push_back(plan.keeps);
+    for (library::Routine& r : plan.calls) {
+      runtime::Call call;
+      call.name = i.name();
+      call.function = r.function;
+      for (const library::Argument& a : r.arguments) call.arguments.push_back(argument(i, a, r));
+      call.blocks = r.blocks;
+      call.max_workers = workers(r.blocks, r.block_cost);
+      call.scratch_bytes = r.scratch_bytes;
+      call.may_fail = std::ranges::find(r.arguments, library::Argument::Kind::Status, &library::Argument::kind) !=
+                      r.arguments.end();
+      note({&i});
+      to.push_back({std::move(call)});
+    }
+    return {};
+  }
+
+  runtime::Slice argument(const Instruction& i, const library::Argument& a, library::Routine& r) {
+    using Kind = library::Argument::Kind;
+    switch (a.kind) {
+      case Kind::Descriptor: return constant_slice(std::move(r.descriptor));
+      case Kind::Status: return status_slice();
+      case Kind::Operand: return operand_slice(i, a.number);
+      case Kind::Result: return to_runtime(c_.assignment.slice(i, a.number));
+      case Kind::Workspace: break;
+    }
+    const runtime::Slice whole = to_runtime(c_.assignment.workspace(i));
+    return {whole.allocation, whole.offset + a.number, whole.size_bytes - a.number};
+  }
+
+  runtime::Slice operand_slice(const Instruction& i, std::int64_t leaf) const {
+    for (const Instruction* operand : i.operands()) {
+      if (leaf < num_leaves(operand->shape())) return to_runtime(c_.assignment.slice(*operand, leaf));
+      leaf -= num_leaves(operand->shape());
+    }
+    HLOOM_CHECK(false);
+    return {};
+  }
+
+  // Memory beside what the buffers stage knows. Equal constants are one.
+  runtime::Slice constant_slice(base::AlignedBytes bytes) {
+    const auto size = bytes.size_bytes();
+    auto& constants = c_.program.constants;
+    const auto same = std::ranges::find_if(routine_constants_, [&](std::int32_t allocation) {
+      const auto number = c_.program.allocations[static_cast<std::size_t>(allocation)].number;
+      return std::ranges::equal(constants[static_cast<std::size_t>(number)].bytes(), bytes.bytes());
+    });
+    if (same != routine_constants_.end()) return {*same, 0, size};
+    constants.push_back(std::move(bytes));
+    const auto number = static_cast<std::int32_t>(constants.size() - 1);
+    routine_constants_.push_back(add_allocation({runtime::Allocation::Kind::Constant, number, size}));
+    return {routine_constants_.back(), 0, size};
+  }
+
+  runtime::Slice status_slice() {
+    constexpr std::int64_t kBytes = sizeof(base::RunStatus);
+    if (status_ < 0) status_ = add_allocation({runtime::Allocation::Kind::Status, 0, kBytes});
+    return {status_, 0, kBytes};
+  }
+
+  std::int32_t add_allocation(runtime::Allocation allocation) {
+    c_.program.allocations.push_back(allocation);
+    return static_cast<std::int32_t>(c_.program.allocations.size() - 1);
+  }
+
   static Expected<kernels::Kernel> plan(const Instruction& fusion) {
     if (kernels::is_dot_fusion(fusion)) return kernels::plan_dot(fusion);
     if (kernels::is_sort_fusion(fusion)) return kernels::plan_sort(fusion);
@@ -201,16 +269,16 @@ class ProgramBuilder {
     call.name = kernel.name;
     call.arguments = std::move(arguments);
     call.blocks = kernel.blocks;
-    call.max_workers = workers(kernel);
+    call.max_workers = workers(kernel.blocks, kernel.block_cost);
     call.scratch_bytes = kernel.scratch_bytes;
     c_.kernels.push_back(std::move(kernel));
     to.push_back({std::move(call)});
   }
 
   // Enough work for each that waking it pays.
-  std::int32_t workers(const kernels::Kernel& kernel) const {
-    const std::int64_t worth = kernel.blocks * kernel.block_cost / (64 * 1024);
-    return static_cast<std::int32_t>(std::clamp<std::int64_t>(std::min(worth, kernel.blocks), 1, 1 << 16));
+  static std::int32_t workers(std::int64_t blocks, std::int64_t block_cost) {
+    const std::int64_t worth = blocks * block_cost / (64 * 1024);
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(std::min(worth, blocks), 1, 1 << 16));
   }
 
   Expected<> copy(const Instruction& i, Steps& to) {
@@ -279,6 +347,8 @@ class ProgramBuilder {
   Compiled& c_;
   const Options& options_;
   int num_regions_ = 0;
+  std::vector<std::int32_t> routine_constants_;  // allocations
+  std::int32_t status_ = -1;                     // allocation
 };
 
 std::int32_t ProgramBuilder::add_constant(const hlo::Literal& literal, std::int64_t size_bytes) {
@@ -291,7 +361,7 @@ std::int32_t ProgramBuilder::add_constant(const hlo::Literal& literal, std::int6
 Expected<> link_steps(Steps& steps, const jit::Code& code) {
   for (runtime::Step& step : steps) {
     if (auto* call = std::get_if<runtime::Call>(&step.of)) {
-      call->function = TRY(jit::kernel_function(code, call->name));
+      if (call->function == nullptr) call->function = TRY(jit::kernel_function(code, call->name));
     } else if (auto* loop = std::get_if<runtime::While>(&step.of)) {
       TRY(link_steps(loop->condition, code));
       TRY(link_steps(loop->body, code));

@@ -6,6 +6,7 @@
 #include "base/try.h"
 #include "compiler/accept.h"
 #include "compiler/build_program.h"
+#include "compiler/routines.h"
 #include "fusion/fuse.h"
 #include "fusion/regions.h"
 #include "fusion/taps.h"
@@ -62,6 +63,7 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
   // From here on every instruction that computes is a fusion.
   TRY(fusion::fuse(*c.module));
   if (options.taps) fusion::add_taps(*c.module);
+  TRY(note_workspaces(*c.module));
   stages.dump("fusions");
   stages.finished("fusion");
 

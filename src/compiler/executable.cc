@@ -32,8 +32,9 @@ MemoryReport report(const compiler::Compiled& c) {
       case Kind::Arena: r.temp_bytes += a.bytes; break;
       case Kind::Parameter: r.argument_bytes += a.bytes; break;
       case Kind::Result: r.result_bytes += a.bytes; break;
-      case Kind::Constant: r.constant_bytes += a.bytes; break;
+      case Kind::Constant: break;
     }
+  for (const base::AlignedBytes& constant : c.program.constants) r.constant_bytes += constant.size_bytes();
   for (const buffers::InPlaceDecision& d : c.assignment.decisions())
     r.updates.push_back({d.at, std::string(buffers::name(d.kind)), d.in_place, d.in_place ? 0 : d.bytes, d.reason});
   r.peak_bytes = r.temp_bytes + r.argument_bytes + r.result_bytes + r.constant_bytes;

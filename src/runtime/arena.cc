@@ -38,6 +38,7 @@ Expected<std::unique_ptr<RunState>> ProgramArena::make() const {
     std::byte* base = state->arena.data();
     if (entry.base == TableEntry::Base::Constant)
       base = const_cast<std::byte*>(program_.constants[static_cast<std::size_t>(entry.number)].data());
+    if (entry.base == TableEntry::Base::Status) base = reinterpret_cast<std::byte*>(&state->status);
     state->pointers.push_back(entry.base == TableEntry::Base::Port ? nullptr : base + entry.offset);
   }
   return state;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/run_status.h"
 #include "hloom/error.h"
 #include "runtime/layout.h"
 #include "runtime/pages.h"
@@ -29,6 +30,7 @@ struct RunState {
   std::vector<std::byte*> ports;
   std::vector<std::int64_t> iterations;  ///< of each loop
   std::vector<Range> ranges;             ///< room to sort in
+  base::RunStatus status;
 
   Scratch call_scratch(const Layout& layout, std::int64_t stride) const {
     if (stride == 0) return {};

@@ -44,7 +44,7 @@ class Run {
     }
   }
 
-  void run() {
+  Expected<> run() {
     std::optional<ForkJoinScope> scope;
     if (layout_.forks) scope.emplace(pool_, state_.forked_scratch(layout_));
     return options_.observer == nullptr ? walk<false>() : walk<true>();
@@ -81,8 +81,13 @@ class Run {
     operation.function(pointers(operation), 0, operation.count, scratch.base);
   }
 
+  Error failure(const Operation& operation) {
+    const Step& step = *layout_.steps[static_cast<std::size_t>(operation.step)];
+    return base::take_failure(state_.status, std::get<Call>(step.of).name);
+  }
+
   template <bool kObserved>
-  void walk() {
+  Expected<> walk() {
     const auto end = static_cast<std::uint32_t>(layout_.operations.size());
     for (std::uint32_t at = 0; at < end;) {
       const Operation& operation = layout_.operations[at++];
@@ -92,6 +97,9 @@ class Run {
         case Kind::Parallel:
           work(operation);
           if constexpr (kObserved) observe(operation);
+          break;
+        case Kind::Check:
+          if (base::has_failed(state_.status)) return failure(operation);
           break;
         case Kind::Copy:
           copy(pool_, static_cast<std::byte*>(pointers(operation)[1]),
@@ -116,6 +124,7 @@ class Run {
         case Kind::Goto: at = operation.target; break;
       }
     }
+    return {};
   }
 
   std::byte* place(const Slice& slice) const {
@@ -123,6 +132,7 @@ class Run {
     switch (entry.base) {
       case TableEntry::Base::Arena: return state_.arena.data() + entry.offset + slice.offset;
       case TableEntry::Base::Port: return port(entry) + slice.offset;
+      case TableEntry::Base::Status: return reinterpret_cast<std::byte*>(&state_.status) + slice.offset;
       case TableEntry::Base::Constant: break;
     }
     const base::AlignedBytes& constant = program_.constants[static_cast<std::size_t>(entry.number)];
@@ -167,7 +177,7 @@ Expected<> Executor::execute(Values parameters, Values results, ThreadPool& pool
   if (checked) {
     Run run(impl_->program, impl_->layout, *state, pool, options);
     run.bind(parameters, results);
-    run.run();
+    checked = run.run();
   }
   impl_->arena.release(std::move(state));
   return checked;

@@ -40,7 +40,8 @@ class Executor {
   /// it is the memory of the result that is aliased with it. `results[i]` may be exactly the memory of that parameter;
   /// apart from that no result overlaps anything. The floating point mode is the default one during the run.
   /// Errors: InvalidArgument if a count, size, address or overlap is not as the program says; ResourceExhausted if
-  ///         there is no memory for the arena. Then nothing has run.
+  ///         there is no memory for the arena; then nothing has run. What a call reports, with its name in front; then
+  ///         nothing after it has run, and the results are undefined.
   Expected<> execute(std::span<const std::span<std::byte>> parameters, std::span<const std::span<std::byte>> results,
                      ThreadPool& pool = process_pool(), const RunOptions& options = {}) const;
 

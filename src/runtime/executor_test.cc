@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/run_status.h"
 #include "runtime/allocations_test.h"
 #include "runtime/float_mode.h"
 #include "runtime/fork_join.h"
@@ -40,6 +41,14 @@ void increment(void* const* buffers, std::int64_t begin, std::int64_t end, void*
 // pred = x[0] < limit[0]
 void less(void* const* buffers, std::int64_t, std::int64_t, void*) {
   *static_cast<std::uint8_t*>(buffers[2]) = *ints(buffers, 0) < *ints(buffers, 1);
+}
+
+// Fails in each block whose first element is negative, with its number.
+void refuse_negative(void* const* buffers, std::int64_t begin, std::int64_t end, void*) {
+  for (std::int64_t block = begin; block < end; ++block)
+    if (ints(buffers, 1)[block * kBlock] < 0)
+      base::report_failure(*static_cast<base::RunStatus*>(buffers[0]), block,
+                           Error(Code::FailedPrecondition, "block " + std::to_string(block)));
 }
 
 // x = x * 10 + k
@@ -389,6 +398,27 @@ TEST(ForkJoin, OutsideARunTheCallerDoesAll) {
   void* buffers[] = {x.data()};
   fork_join(increment, buffers, 2, 0);
   EXPECT_EQ(x, Ints(8, 1));
+}
+
+// The first block that fails says so, on any number of threads; nothing after it runs; the next run is a new one.
+TEST(Executor, ACallThatFailsEndsTheRun) {
+  constexpr std::int64_t n = 400;
+  Step check = call("checker", refuse_negative, {{4, 0, sizeof(base::RunStatus)}, {1, 0, 4 * n}}, n / kBlock, 8);
+  std::get<Call>(check.of).may_fail = true;
+  Program program = state_program(n, {check, call("increment", increment, {{1, 0, 4 * n}}, n / kBlock)});
+  program.allocations.push_back({Kind::Status, 0, sizeof(base::RunStatus)});
+  const auto made = executor(std::move(program));
+  for (int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    Ints x(n), y(n);
+    x[7 * kBlock] = x[30 * kBlock] = x[99 * kBlock] = -5;
+    const Expected<> failed = run(*made, {bytes(x), bytes(y)}, {bytes(x)}, pool);
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code(), Code::FailedPrecondition);
+    EXPECT_EQ(failed.error().message(), "checker: block 7");
+    EXPECT_EQ(x[0], 0);
+    EXPECT_EQ(run_state(*made, Ints(n), y, pool), Ints(n, 1));
+  }
 }
 
 TEST(Executor, ObserversSeeEachStepAndItsMemory) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/fail.h"
+#include "base/run_status.h"
 #include "base/try.h"
 
 namespace hloom::runtime {
@@ -45,6 +46,10 @@ class Builder {
         case Allocation::Kind::Constant:
           entry.base = TableEntry::Base::Constant;
           size = size_at(program_.constants, allocation.number, [](const auto& c) { return c.size_bytes(); });
+          break;
+        case Allocation::Kind::Status:
+          entry.base = TableEntry::Base::Status;
+          size = sizeof(base::RunStatus);
           break;
         case Allocation::Kind::Parameter:
           entry.base = TableEntry::Base::Port;
@@ -147,6 +152,7 @@ class Builder {
     operation.scratch_stride = round_up(call.scratch_bytes, kLine);
     layout_.forked_stride = std::max(layout_.forked_stride, round_up(call.forked_scratch_bytes, kLine));
     layout_.forks |= call.forks;
+    if (call.may_fail) add(Kind::Check);
     return {};
   }
 

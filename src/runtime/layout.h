@@ -15,6 +15,7 @@ struct Operation {
     Inline,       ///< function(pointers, 0, count, scratch)
     Parallel,     ///< the same by `workers`
     Forking,      ///< Inline, within a ForkJoinScope
+    Check,        ///< ends the run if the status of the call before it says so
     Copy,         ///< count bytes from the first pointer to the second
     EnterLoop,    ///< iteration 0
     LeaveUnless,  ///< to `target` if the byte at the pointer is 0
@@ -35,9 +36,9 @@ struct Operation {
   std::int64_t scratch_stride = 0;  ///< 0: no scratch
 };
 
-/// Where a pointer of the table points: into the arena, a constant, or the memory of a port.
+/// Where a pointer of the table points: into the arena, a constant, the memory of a port, or the run's status.
 struct TableEntry {
-  enum class Base : std::uint8_t { Arena, Constant, Port };
+  enum class Base : std::uint8_t { Arena, Constant, Port, Status };
   Base base = Base::Arena;
   std::int32_t number = 0;  ///< of the constant, or of the port: parameters first, then results
   std::int64_t offset = 0;

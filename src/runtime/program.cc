@@ -12,6 +12,7 @@ std::string_view name(Allocation::Kind kind) {
     case Allocation::Kind::Parameter: return "parameter";
     case Allocation::Kind::Result: return "result";
     case Allocation::Kind::Constant: return "constant";
+    case Allocation::Kind::Status: return "status";
   }
   return "?";
 }
@@ -35,7 +36,8 @@ class Printer {
  private:
   static std::string of(const Allocation& allocation) {
     std::string text(name(allocation.kind));
-    if (allocation.kind != Allocation::Kind::Arena) text += " " + std::to_string(allocation.number);
+    if (allocation.kind != Allocation::Kind::Arena && allocation.kind != Allocation::Kind::Status)
+      text += " " + std::to_string(allocation.number);
     return text;
   }
 
@@ -67,6 +69,7 @@ class Printer {
     for (std::size_t i = 0; i < call.arguments.size(); ++i) out_ << (i > 0 ? ", " : "") << text(call.arguments[i]);
     out_ << ") blocks " << call.blocks << " workers " << call.max_workers;
     if (call.scratch_bytes > 0) out_ << " scratch " << call.scratch_bytes;
+    if (call.may_fail) out_ << " may fail";
     if (call.forks) out_ << " forks, scratch " << call.forked_scratch_bytes;
     out_ << "\n";
   }

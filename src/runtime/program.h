@@ -21,6 +21,7 @@ struct Allocation {
     Parameter,  ///< leaf `number` of the parameters: read only, unless a result is aliased with it
     Result,     ///< leaf `number` of the results
     Constant,   ///< Program::constants[number], read only
+    Status,     ///< the run's base::RunStatus, where a call says that it failed; `number` is not used
   };
   Kind kind = Kind::Arena;
   std::int32_t number = 0;
@@ -48,6 +49,7 @@ struct Call {
   std::int64_t scratch_bytes = 0;          ///< for each worker
   bool forks = false;                      ///< a region that calls fork_join() (fork_join.h); then max_workers is 1
   std::int64_t forked_scratch_bytes = 0;   ///< the most that it asks of fork_join() for each worker
+  bool may_fail = false;                   ///< reads the status after it, and ends the run with the error that is there
 };
 
 /// Copies bytes. The slices have one size, and are the same or apart.
@@ -98,6 +100,7 @@ struct Program {
   std::vector<base::AlignedBytes> constants;
   Steps steps;
   std::shared_ptr<const void> code;  ///< keeps the functions of calls in memory
+  std::vector<std::shared_ptr<const void>> kept;  ///< what constants hold the address of
 };
 
 /// The program as text, a step a line, numbered as observers count them.

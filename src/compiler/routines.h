@@ -1,0 +1,22 @@
+// Which instructions are done by routines of library/, and how.
+#pragma once
+
+#include "hlo/module.h"
+#include "hloom/error.h"
+#include "library/routine.h"
+
+namespace hloom::compiler {
+
+/// Whether a step is a routine's: a fusion around one fft, cholesky or triangular-solve, or a custom call.
+bool is_routine(const hlo::Instruction& step);
+
+/// The calls that do a routine's work. Operands and results are numbered by their leaves.
+/// Errors: Unimplemented, naming the instruction, if no routine does this, or not in these types and layouts;
+///         InvalidArgument if a custom call's operands, results or attributes are not what its target takes.
+Expected<library::RoutinePlan> plan_routine(const hlo::Instruction& step);
+
+/// Writes what arena bytes each routine needs beside its operands and results: decisions["workspace_bytes"].
+/// Errors: as plan_routine().
+Expected<> note_workspaces(hlo::Module&);
+
+}  // namespace hloom::compiler

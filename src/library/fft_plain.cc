@@ -1,0 +1,16 @@
+#include "library/fft_pass.h"
+
+namespace hloom::library {
+namespace {
+
+constexpr int kVectorBytes = 16;
+#include "library/fft_lanes.h"
+#include "library/fft_kernels.h"
+
+}  // namespace
+
+void run_fft_plain(void* const* buffers, std::int64_t begin, std::int64_t end, void* scratch) {
+  run(buffers, begin, end, scratch);
+}
+
+}  // namespace hloom::library
