@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "hlo/verify.h"
-#include "passes/order.h"
+#include "passes/tidy_fusions.h"
 
 namespace hloom::passes {
 namespace {
@@ -23,7 +23,7 @@ Expected<Changed> timed(const Pass& pass, hlo::Module& module, const RunOptions&
   const auto start = std::chrono::steady_clock::now();
   auto changed = pass.function(module);
   if (!changed) return changed;
-  if (any(*changed)) restore_order(module);
+  if (any(*changed)) tidy_fusions(module);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (options.times != nullptr) record(*options.times, pass, *changed, took.count());
   return changed;
