@@ -1,0 +1,131 @@
+#include "generate/generate.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "generate/literals.h"
+#include "generate/scope.h"
+#include "hlo/verify.h"
+
+namespace hloom::generate {
+namespace {
+
+constexpr std::uint64_t kArgumentsSeed = 0x5DEECE66D;
+
+Random stream(std::uint64_t seed) { return Random(Random(seed).next()); }
+
+// What the entry gives: the last value and others, the same one twice or a parameter among them.
+Instruction* draw_root(Scope& s) {
+  std::vector<Instruction*> results{s.values().back()};
+  const std::int64_t more = s.random().of({0, 0, 1, 1, 2, 3, 5});
+  for (std::int64_t n = 0; n < more; ++n) results.push_back(s.pick());
+  if (results.size() == 1 && s.random().chance(60)) return results[0];
+  Instruction* tuple = s.computation().add_tuple(results);
+  return s.random().chance(10) ? s.computation().add_tuple({tuple, s.pick()}) : tuple;
+}
+
+void draw_layout(Random& random, Shape& shape) {
+  if (shape.is_tuple()) {
+    for (Shape& e : shape.elements()) draw_layout(random, e);
+    return;
+  }
+  if (shape.rank() < 2 || !random.chance(50)) return;
+  Layout layout = Layout::descending(shape.rank());
+  random.shuffle(layout.minor_to_major);
+  shape.set_layout(layout);
+}
+
+// Layouts of the border; inside a module without schedule the compiler chooses its own.
+void draw_border(Draw& draw) {
+  hlo::Computation& entry = *draw.module->entry();
+  hlo::ModuleConfig& config = draw.module->config();
+  const bool drawn = !draw.scheduled && draw.random.chance(30);
+  for (Instruction* p : entry.parameters()) {
+    Shape shape = p->shape();
+    if (drawn) draw_layout(draw.random, shape);
+    p->set_shape(shape);
+    config.entry_parameters.push_back(std::move(shape));
+  }
+  config.entry_result = entry.root()->shape();
+  if (drawn) draw_layout(draw.random, config.entry_result);
+  config.has_entry_layout = true;
+}
+
+// Results in the memory of parameters of the same shape.
+void draw_donations(Draw& draw) {
+  if (!draw.random.chance(50)) return;
+  hlo::ModuleConfig& config = draw.module->config();
+  std::vector<bool> taken(config.entry_parameters.size());
+  for (const ShapeIndex& output : leaf_indices(config.entry_result)) {
+    const Shape& result = *subshape(config.entry_result, output);
+    for (std::size_t p = 0; p < taken.size(); ++p) {
+      if (taken[p] || !(config.entry_parameters[p] == result) || !draw.random.chance(60)) continue;
+      taken[p] = true;
+      config.aliases.push_back({output, static_cast<std::int64_t>(p), {}, draw.random.chance(50)});
+      break;
+    }
+  }
+}
+
+// Any order in which operands come first.
+void shuffle_order(Random& random, hlo::Computation& computation) {
+  std::unordered_map<const Instruction*, std::int64_t> missing;
+  std::vector<Instruction*> ready, order;
+  for (Instruction& i : computation.instructions()) {
+    missing[&i] = i.num_operands();
+    if (i.num_operands() == 0) ready.push_back(&i);
+  }
+  while (!ready.empty()) {
+    const auto at = static_cast<std::size_t>(random.pick(0, static_cast<std::int64_t>(ready.size()) - 1));
+    Instruction* next = ready[at];
+    ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(at));
+    order.push_back(next);
+    for (Instruction* user : next->users())
+      if (--missing[user] == 0) ready.push_back(user);
+  }
+  computation.set_order(order);
+}
+
+void schedule(Draw& draw) {
+  draw.module->config().is_scheduled = true;
+  for (hlo::Computation& c : draw.module->computations()) shuffle_order(draw.random, c);
+}
+
+}  // namespace
+
+bool is_wild(std::uint64_t seed) { return stream(seed).pick(0, 7) == 0; }
+
+std::unique_ptr<hlo::Module> module(std::uint64_t seed, const Options& options) {
+  auto made = std::make_unique<hlo::Module>("drawn_" + std::to_string(seed));
+  Draw draw{stream(seed), made.get(), options.max_elements, false, false, 0, {}};
+  draw.wild = draw.random.pick(0, 7) == 0;
+  draw.scheduled = draw.random.chance(10);
+  if (draw.random.chance(40)) draw.max_elements /= 10;
+  if (draw.random.chance(5)) draw.max_elements *= 10;
+  draw.steps_left = static_cast<int>(draw.random.pick(2, options.max_steps));
+
+  made->set_entry(made->add_computation("main"));
+  Scope scope(draw, *made->entry(), 0, true);
+  while (scope.values().empty()) scope.make_new(scope.type(), scope.dims(draw.random.pick(0, 4)));
+  const int steps = draw.steps_left;
+  scope.steps(steps);
+  made->entry()->set_root(draw_root(scope));
+  made->remove_unreachable();
+  draw_border(draw);
+  draw_donations(draw);
+  if (draw.scheduled) schedule(draw);
+  made->sort();
+  return made;
+}
+
+std::vector<hlo::Literal> arguments(const hlo::Module& module, std::uint64_t seed) {
+  Random random(seed ^ kArgumentsSeed);
+  const bool wild = is_wild(seed);
+  std::vector<hlo::Literal> result;
+  for (const Instruction* p : module.entry()->parameters())
+    for (const Shape* leaf : leaves(p->shape()))
+      result.push_back(leaf->is_array() ? numbers(*leaf, random, wild) : hlo::Literal(*leaf));
+  return result;
+}
+
+}  // namespace hloom::generate
