@@ -154,25 +154,4 @@ Expected<std::vector<std::vector<hlo::Literal>>> read_arguments(const Options& o
   return of_device;
 }
 
-namespace {
-
-hlo::Literal assemble(const Shape& shape, std::span<const hlo::Literal>& leaves) {
-  if (!shape.is_tuple()) {
-    hlo::Literal leaf = leaves.front();
-    leaves = leaves.subspan(1);
-    return leaf;
-  }
-  std::vector<hlo::Literal> elements;
-  for (const Shape& element : shape.elements()) elements.push_back(assemble(element, leaves));
-  return hlo::Literal::tuple(std::move(elements));
-}
-
-}  // namespace
-
-std::vector<hlo::Literal> by_parameter(const hlo::Module& module, std::span<const hlo::Literal> leaves) {
-  std::vector<hlo::Literal> values;
-  for (const hlo::Instruction* p : module.entry()->parameters()) values.push_back(assemble(p->shape(), leaves));
-  return values;
-}
-
 }  // namespace hloom::cli

@@ -34,7 +34,4 @@ std::string file_of_device(const std::string& path, std::int64_t k, std::int64_t
 Expected<std::vector<std::vector<hlo::Literal>>> read_arguments(const Options&, const Source&, const hlo::Module&,
                                                                 const Devices&);
 
-/// Leaves put together as one value for each parameter. Needs: leaves of their shapes.
-std::vector<hlo::Literal> by_parameter(const hlo::Module&, std::span<const hlo::Literal> leaves);
-
 }  // namespace hloom::cli

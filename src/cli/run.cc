@@ -11,6 +11,7 @@
 #include "cli/tables.h"
 #include "compiler/compile.h"
 #include "compiler/execute_literals.h"
+#include "compiler/leaves.h"
 #include "compiler/show.h"
 #include "interp/interpret.h"
 
@@ -23,7 +24,7 @@ Expected<Results> run_interpreted(const Source& source, const hlo::Module& modul
                                   const Arguments& arguments) {
   const Progress progress("interpreting " + source.path);
   std::vector<std::vector<hlo::Literal>> values;
-  for (const auto& leaves : arguments) values.push_back(by_parameter(module, leaves));
+  for (const auto& leaves : arguments) values.push_back(compiler::arguments_of(module, leaves));
   interp::Options options;
   options.replicas = devices.replicas;
   options.partitions = devices.partitions;

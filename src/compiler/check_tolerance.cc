@@ -21,20 +21,13 @@ using hlo::Opcode;
 
 namespace {
 
-bool is_sum(const Instruction& i) {
-  switch (i.opcode()) {
-    case Opcode::Dot:
-    case Opcode::RaggedDot:
-    case Opcode::ScaledDot:
-    case Opcode::Convolution: return true;
-    case Opcode::Reduce:
-    case Opcode::ReduceWindow:
-    case Opcode::Scatter: {
-      const Opcode op = i.to_apply()->root()->opcode();
-      return op == Opcode::Add || op == Opcode::Multiply || op == Opcode::Subtract || op == Opcode::Divide;
-    }
-    default: return false;
+bool adds_up(const hlo::Computation& c) {
+  for (const Instruction& i : c.instructions()) {
+    const Opcode op = i.opcode();
+    const bool adds = op == Opcode::Add || op == Opcode::Multiply || op == Opcode::Subtract || op == Opcode::Divide;
+    if (adds && !is_integral(i.shape().dtype())) return true;
   }
+  return false;
 }
 
 // Functions are held to the bounds of the contract; everything else is one IEEE operation or moves data.
@@ -53,6 +46,24 @@ std::optional<double> ulp_bound(const Instruction& i) {
       if (complex) return wide * 4;
       return std::nullopt;
     default: return std::nullopt;
+  }
+}
+
+bool is_bounded_opcode(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::Fft: case Opcode::Cholesky: case Opcode::TriangularSolve: case Opcode::BatchNormGrad:
+    case Opcode::BatchNormInference: case Opcode::BatchNormTraining: case Opcode::Rng: case Opcode::CustomCall:
+    case Opcode::Scan: return true;
+    default: return false;
+  }
+}
+
+// Computations that are applied to elements, and not run as a whole.
+bool applies(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::Map: case Opcode::Reduce: case Opcode::ReduceWindow: case Opcode::Scatter: case Opcode::Sort:
+    case Opcode::SelectAndScatter: return true;
+    default: return false;
   }
 }
 
@@ -89,12 +100,27 @@ std::int64_t terms(const Instruction& i) {
   }
 }
 
+// The sum of the magnitudes, taken by the instruction itself. What select-and-scatter selects by stays as it is.
+Expected<Literal> sum_of_magnitudes(const Instruction& i, std::span<const Literal> operands) {
+  std::vector<Literal> magnitudes;
+  for (const Literal& operand : operands) magnitudes.push_back(absolute(operand));
+  if (i.opcode() == Opcode::SelectAndScatter) magnitudes[0] = operands[0];
+  return interp::evaluate_instruction(i, magnitudes);
+}
+
+bool are_integers(const Literal& literal) {
+  if (!is_floating(literal.dtype())) return true;
+  for (std::int64_t e = 0; e < literal.num_elements(); ++e) {
+    const double x = element_as_double(literal, e);
+    if (!std::isfinite(x) || x != std::trunc(x)) return false;
+  }
+  return true;
+}
+
 // |got - want| ≤ n·eps·Σ|x|, the sum taken by the same instruction over absolute values.
 Expected<std::optional<std::string>> differs_as_sum(const Instruction& i, std::span<const Literal> operands,
                                                     const Literal& got, const Literal& want) {
-  std::vector<Literal> magnitudes;
-  for (const Literal& operand : operands) magnitudes.push_back(absolute(operand));
-  const Literal total = TRY(interp::evaluate_instruction(i, magnitudes));
+  const Literal total = TRY(sum_of_magnitudes(i, operands));
   const hlo::FloatFormat& format = hlo::float_format(real_type(got.dtype()));
   const double eps = std::ldexp(1.0, -format.mantissa_bits);
   const auto n = static_cast<double>(terms(i));
@@ -115,6 +141,42 @@ Expected<std::optional<std::string>> differs_as_sum(const Instruction& i, std::s
 }
 
 }  // namespace
+
+bool is_sum(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::Dot:
+    case Opcode::RaggedDot:
+    case Opcode::ScaledDot:
+    case Opcode::Convolution: return true;
+    case Opcode::Reduce:
+    case Opcode::ReduceWindow:
+    case Opcode::Scatter: return adds_up(*i.to_apply());
+    case Opcode::SelectAndScatter: return adds_up(*i.called(1));
+    default: return false;
+  }
+}
+
+bool is_bounded(const Instruction& i) {
+  if (is_bounded_opcode(i.opcode()) || ulp_bound(i)) return true;
+  if (!applies(i.opcode())) return false;
+  for (const hlo::Computation* c : i.called())
+    for (const Instruction& inner : c->instructions())
+      if (is_bounded(inner)) return true;
+  return false;
+}
+
+Expected<bool> sums_exactly(const Instruction& i, std::span<const Literal> operands) {
+  for (const Literal& operand : operands)
+    if (is_complex(operand.dtype()) || !are_integers(operand)) return false;
+  const Literal total = TRY(sum_of_magnitudes(i, operands));
+  for (const Literal* leaf : hlo::leaves(total)) {
+    if (!is_floating(leaf->dtype())) continue;
+    const double limit = std::ldexp(1.0, hlo::float_format(leaf->dtype()).mantissa_bits + 1);
+    for (std::int64_t e = 0; e < leaf->num_elements(); ++e)
+      if (!(element_as_double(*leaf, e) <= limit)) return false;
+  }
+  return true;
+}
 
 Expected<std::optional<std::string>> differs(const Instruction& i, std::span<const Literal> operands,
                                              const Literal& got, const Literal& want) {

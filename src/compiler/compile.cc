@@ -13,6 +13,7 @@
 #include "jit/compile.h"
 #include "passes/pipeline.h"
 #include "runtime/cpus.h"
+#include "runtime/float_mode.h"
 #include "text/print.h"
 
 namespace hloom::compiler {
@@ -46,6 +47,7 @@ class Stages {
 }  // namespace
 
 Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& options) {
+  const runtime::DefaultFloatMode mode;  // constants are folded as they would be computed
   Compiled c;
   c.module = std::move(module);
   Stages stages(c, options);

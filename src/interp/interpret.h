@@ -21,6 +21,10 @@ namespace hloom::interp {
 /// function (of a reduce, a sort …) and inside the one call of an elementwise map is not told.
 using Observer = std::function<void(std::int64_t device, const hlo::Instruction&, const hlo::Literal& result)>;
 
+/// Told of each instruction before it runs, as an Observer is after; `operands` gives copies of their values.
+using BeforeObserver =
+    std::function<void(const hlo::Instruction&, const std::function<std::vector<hlo::Literal>()>& operands)>;
+
 struct Options {
   std::int64_t replicas = 1, partitions = 1;
   /// Instructions that may run on one device, those in loops each time; 0 = any number.
@@ -31,6 +35,7 @@ struct Options {
   /// element's type, one after the other.
   bool sums_in_f64 = true;
   const Observer* observer = nullptr;
+  const BeforeObserver* before = nullptr;
 };
 
 /// Runs the entry computation on one device. Needs: a verified module.

@@ -148,6 +148,14 @@ Expected<Value> Machine::evaluate(const Instruction& instruction, std::span<Valu
   TRY(check_size(instruction, instruction.shape()));
   const bool dynamic = !handles_sizes(instruction.opcode()) &&
                        std::any_of(operands.begin(), operands.end(), [](const Value& v) { return v.is_dynamic(); });
+  if (options_.before != nullptr) {
+    (*options_.before)(instruction, [&] {
+      std::vector<hlo::Literal> literals;
+      for (std::size_t k = 0; k < operands.size(); ++k)
+        literals.push_back(to_literal(operands[k], instruction.operand(static_cast<std::int64_t>(k))->shape()));
+      return literals;
+    });
+  }
   Value result = TRY(dynamic ? evaluate_dynamic(*this, instruction, operands)
                              : evaluate_static(instruction, instruction.shape(), operands));
   if (options_.observer != nullptr)
