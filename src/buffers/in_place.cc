@@ -170,6 +170,9 @@ bool fusion_may_overwrite(const Instruction& i, std::int64_t operand) {
   const Instruction& parameter = *fused.parameter(operand);
   if (i.attr<hlo::FusionAttr>().kind == hlo::FusionKind::Custom)
     return routine_may_overwrite(*fused.root(), parameter);
+  // A kernel over rows writes some results before it reads for others.
+  const std::string* kernel = decision(i, "kernel");
+  if (kernel != nullptr && *kernel == "rows" && num_leaves(i.shape()) > 1) return false;
   for (const Shape* leaf : leaves(i.shape()))
     if (leaf->dims() != parameter.shape().dims() || leaf->layout() != parameter.shape().layout()) return false;
   return in_place_pairs(i).empty() && is_used_elementwise(fused, parameter);

@@ -13,6 +13,7 @@ std::string name(Hero hero) {
   switch (hero) {
     case Hero::Loop: return "loop";
     case Hero::Reduce: return "reduce";
+    case Hero::Rows: return "rows";
     case Hero::Dot: return "dot";
     case Hero::Convolution: return "convolution";
     case Hero::WindowUpdate: return "window-update";
@@ -36,7 +37,15 @@ Hero hero_of(const Instruction& i) {
     case Opcode::Fft:
     case Opcode::Cholesky:
     case Opcode::TriangularSolve:
-    case Opcode::SelectAndScatter: return Hero::Routine;
+    case Opcode::SelectAndScatter:
+    case Opcode::BatchNormGrad:
+    case Opcode::BatchNormInference:
+    case Opcode::BatchNormTraining:
+    case Opcode::RaggedDot:
+    case Opcode::ScaledDot:
+    case Opcode::Scan:
+    case Opcode::Rng:
+    case Opcode::RngGetAndUpdateState: return Hero::Routine;
     default: return Hero::Loop;
   }
 }

@@ -1,4 +1,4 @@
-// Greedy fusion by groups. A group is the instructions of one kernel with its hero: the instruction that says how its loops go
+// Row groups first (form_rows.h), then greedy fusion. A group is the instructions of one kernel with its hero: the instruction that says how its loops go
 // (a reduce, a dot, a window update …), or none for plain loops. Each instruction, users first, looks at the groups of its users.
 #include "fusion/fuse.h"
 
@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "fusion/cost.h"
+#include "fusion/form_rows.h"
 
 namespace hloom::fusion {
 namespace {
@@ -29,18 +30,21 @@ struct Group {
   std::vector<Instruction*> roots;    // what is written
   Hero hero = Hero::Loop;
   std::vector<std::int64_t> domain;   // dimensions that its loops walk
+  std::string rows;                   // of a row group: how many, of how many elements
 };
 
 /// The groups of one computation.
 class Fuser {
  public:
-  explicit Fuser(Computation& computation) : c_(computation) {}
+  Fuser(Computation& computation, const FuseOptions& options) : c_(computation), options_(options) {}
 
   void run() {
     std::vector<Instruction*> order = c_.post_order();
     for (std::size_t n = 0; n < order.size(); ++n) position_[order[n]] = static_cast<std::int64_t>(n);
     for (const Instruction* i : order)
       for (std::int64_t k = 0; k < num_bases(*i); ++k) bases_.insert(i->operand(k));
+    if (options_.rows)
+      for (const RowGroup& rows : form_rows(c_)) start(rows);
     for (auto i = order.rbegin(); i != order.rend(); ++i) place(**i);
     for (Group* group : live_groups()) outline(*group);
     c_.sort();
@@ -50,7 +54,7 @@ class Fuser {
   using Ids = std::set<std::size_t>;
 
   void place(Instruction& i) {
-    if (is_structural(i) || i.opcode() == Opcode::Fusion) return;
+    if (is_structural(i) || i.opcode() == Opcode::Fusion || groups_of_.contains(&i)) return;
     if (i.opcode() == Opcode::Constant && !is_free(i)) return;  // an array in memory
     if (is_free(i)) {  // scalars and iotas are made where they are used
       place_free(i);
@@ -192,6 +196,11 @@ class Fuser {
     return known != aligned_.end() && known->second;
   }
 
+  // Whether an instruction of a row group reads each element of an array once, at its own place.
+  static bool reads_its_row(const Instruction& user) {
+    return hlo::is_elementwise(user.opcode()) || user.opcode() == Opcode::Reduce;
+  }
+
   void add(Instruction& i, std::size_t g) {
     Group& group = groups_[g];
     group.members.push_back(&i);
@@ -219,16 +228,31 @@ class Fuser {
     return groups_.size() - 1;
   }
 
+  void start(const RowGroup& rows) {
+    groups_.push_back({});
+    Group& group = groups_.back();
+    group.members.assign(rows.members.rbegin(), rows.members.rend());
+    group.roots = rows.roots;
+    group.hero = Hero::Rows;
+    group.rows = std::to_string(rows.space.rows()) + " of " + std::to_string(rows.space.columns());
+    for (const Instruction* m : rows.members) {
+      groups_of_[m] = {groups_.size() - 1};
+      if (m->opcode() == Opcode::Reduce) group.domain = m->operand(0)->shape().dims();
+    }
+  }
+
   // A value that is written anyway, as one more result of a kernel that computes it at each of its own elements.
   bool joins_as_result(Instruction& i, const Ids& groups) {
     if (hero_of(i) != Hero::Loop || i.shape().is_tuple() || i.shape().num_elements() <= 1) return false;
     for (const std::size_t g : groups) {
       Group& group = groups_[g];
-      if (group.hero != Hero::Loop || group.domain != i.shape().dims() || group.members.size() >= kMaxGroup) continue;
+      if ((group.hero != Hero::Loop && group.hero != Hero::Rows) || group.domain != i.shape().dims() ||
+          group.members.size() >= kMaxGroup)
+        continue;
       const bool aligned = std::ranges::all_of(i.users(), [&](const Instruction* user) {
         const auto found = groups_of_.find(user);
         if (found == groups_of_.end() || !found->second.contains(g)) return true;
-        return elementwise_to_root(*user, group);
+        return group.hero == Hero::Rows ? reads_its_row(*user) : elementwise_to_root(*user, group);
       });
       if (!aligned || reaches_around(i, g)) continue;
       add(i, g);
@@ -332,6 +356,7 @@ class Fuser {
     const auto& from = group.roots[0]->annotations().decisions;
     if (const auto found = from.find("not_fused"); found != from.end()) a.decisions["not_fused"] = found->second;
     a.decisions["kernel"] = name(group.hero);
+    if (group.hero == Hero::Rows) a.decisions["rows"] = group.rows;
   }
 
   static void move_control_edges(Instruction& from, Instruction& to) {
@@ -343,6 +368,7 @@ class Fuser {
   }
 
   Computation& c_;
+  const FuseOptions& options_;
   std::unordered_map<const Instruction*, std::int64_t> position_;
   std::vector<Group> groups_;
   std::unordered_map<const Instruction*, Ids> groups_of_;
@@ -390,18 +416,17 @@ bool is_structural(const Instruction& i) {
     case Opcode::Recv:
     case Opcode::RecvDone:
     case Opcode::PartitionId:
-    case Opcode::ReplicaId:
-    case Opcode::RngGetAndUpdateState: return true;
+    case Opcode::ReplicaId: return true;
     default: return hlo::kind(i.opcode()) == hlo::OpcodeKind::Collective;
   }
 }
 
-Expected<> fuse(hlo::Module& module) {
+Expected<> fuse(hlo::Module& module, const FuseOptions& options) {
   std::vector<Computation*> running;
   std::unordered_set<Computation*> seen;
   collect_running(module.entry(), running, seen);
   for (Computation* c : running) {
-    Fuser(*c).run();
+    Fuser(*c, options).run();
     // What was copied into kernels and is used no more.
     std::vector<Instruction*> order = c->post_order();
     std::unordered_set<const Instruction*> dead;

@@ -61,13 +61,102 @@ TEST(Fuse, AReduceTakesItsProducersAndItsEpilogue) {
   EXPECT_EQ(decision(*kernels(*m)[0], "kernel"), "reduce");
 }
 
-TEST(Fuse, AReduceThatIsBroadcastIsWritten) {
-  const auto m = fused(kAdd +
-                       "ENTRY e { p = f32[9,7] parameter(0)\n z = f32[] constant(0)\n"
-                       " r = f32[9] reduce(p, z), dimensions={1}, to_apply=add\n b = f32[9,7] broadcast(r), dimensions={0}\n"
-                       " ROOT s = f32[9,7] subtract(p, b) }");
-  ASSERT_EQ(kernels(*m).size(), 2u);
-  EXPECT_EQ(decision(*kernels(*m)[0], "not_fused"), "it would be computed once for each repetition");
+// A row that is reduced over its minor dimension `columns` wide, and what is done with it, by rows of p.
+std::unique_ptr<hlo::Module> over_rows(const std::string& dims, const std::string& body) {
+  std::string text = kAdd + "maximum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] maximum(a, b) }\n" +
+                     "ENTRY e { p = f32[" + dims + "] parameter(0)\n zero = f32[] constant(0)\n" + body + " }";
+  return fused(text);
+}
+
+std::vector<std::string> kinds(const hlo::Module& module) {
+  std::vector<std::string> names;
+  for (const Instruction* k : kernels(module)) names.push_back(decision(*k, "kernel"));
+  return names;
+}
+
+const Instruction* named(const hlo::Module& module, const std::string& name) {
+  for (const hlo::Computation& c : module.computations())
+    for (const Instruction& i : c.instructions())
+      if (i.name() == name || i.name().starts_with(name + ".")) return &i;
+  return nullptr;
+}
+
+TEST(Rows, AReduceThatComesBackToItsRowIsOneKernel) {
+  const auto m = over_rows("9,17",
+                           " r = f32[9] reduce(p, zero), dimensions={1}, to_apply=add\n b = f32[9,17] broadcast(r), dimensions={0}\n"
+                           " ROOT s = f32[9,17] subtract(p, b)");
+  ASSERT_EQ(kinds(*m), std::vector<std::string>{"rows"});
+  EXPECT_EQ(decision(*kernels(*m)[0], "rows"), "9 of 17");
+}
+
+const std::string kSoftmax =
+    " m = f32[9,17] reduce(p, zero), dimensions={2}, to_apply=maximum\n mb = f32[9,17,33] broadcast(m), dimensions={0,1}\n"
+    " d = f32[9,17,33] subtract(p, mb)\n x = f32[9,17,33] exponential(d)\n"
+    " sum = f32[9,17] reduce(x, zero), dimensions={2}, to_apply=add\n"
+    " u = f32[9,17,1] reshape(sum)\n v = f32[9,17] reshape(u)\n sb = f32[9,17,33] broadcast(v), dimensions={0,1}\n";
+
+TEST(Rows, SoftmaxIsOneKernelOfTwoSums) {
+  const auto m = over_rows("9,17,33", kSoftmax + " ROOT y = f32[9,17,33] divide(x, sb)");
+  ASSERT_EQ(kinds(*m), std::vector<std::string>{"rows"});
+  EXPECT_EQ(decision(*kernels(*m)[0], "rows"), "153 of 33");
+  EXPECT_EQ(decision(*named(*m, "m"), "rows"), "pass 1");
+  EXPECT_EQ(decision(*named(*m, "sum"), "rows"), "pass 2");
+}
+
+TEST(Rows, LogSoftmaxIsOneKernelHoweverItIsSpelled) {
+  const auto m = over_rows("9,17,33", kSoftmax + " l = f32[9,17] log(v)\n lb = f32[9,17,33] broadcast(l), dimensions={0,1}\n"
+                                                 " ROOT y = f32[9,17,33] subtract(d, lb)");
+  EXPECT_EQ(kinds(*m), std::vector<std::string>{"rows"});
+}
+
+TEST(Rows, WhatIsUsedElsewhereIsOneMoreResult) {
+  const auto m = over_rows("9,17,33", kSoftmax + " y = f32[9,17,33] divide(x, sb)\n"
+                                                 " ROOT t = (f32[9,17], f32[9,17,33]) tuple(sum, y)");
+  EXPECT_EQ(kinds(*m), std::vector<std::string>{"rows"});
+  EXPECT_EQ(kernels(*m)[0]->shape().elements().size(), 2u);
+}
+
+TEST(Rows, WhatComesBackThroughAnotherKernelIsAnotherOne) {
+  // The second sum is over rows of the first kernel's result, after a dot.
+  const auto m = over_rows("8,8",
+                           " r = f32[8] reduce(p, zero), dimensions={1}, to_apply=add\n b = f32[8,8] broadcast(r), dimensions={0}\n"
+                           " a = f32[8,8] subtract(p, b)\n"
+                           " d = f32[8,8] dot(a, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+                           " q = f32[8] reduce(d, zero), dimensions={1}, to_apply=add\n c = f32[8,8] broadcast(q), dimensions={0}\n"
+                           " e = f32[8,8] add(d, c)\n ROOT f = f32[8,8] multiply(e, a)");
+  EXPECT_EQ(kinds(*m), (std::vector<std::string>{"rows", "dot", "rows"}));
+}
+
+TEST(Rows, ColumnsAreRowsOfTheirOwn) {
+  const auto m = over_rows("9,17",
+                           " r = f32[17] reduce(p, zero), dimensions={0}, to_apply=add\n b = f32[9,17] broadcast(r), dimensions={1}\n"
+                           " ROOT s = f32[9,17] subtract(p, b)");
+  ASSERT_EQ(kinds(*m), std::vector<std::string>{"rows"});
+  EXPECT_EQ(decision(*kernels(*m)[0], "rows"), "17 of 9");
+}
+
+TEST(Rows, ASumThatComesBackToOtherRowsIsWritten) {
+  // r is a sum for each row, and is added along columns.
+  const auto m = over_rows("9,9",
+                           " r = f32[9] reduce(p, zero), dimensions={1}, to_apply=add\n b = f32[9,9] broadcast(r), dimensions={1}\n"
+                           " ROOT s = f32[9,9] subtract(p, b)");
+  EXPECT_EQ(kinds(*m), (std::vector<std::string>{"reduce", "loop"}));
+}
+
+TEST(Rows, FewLongRowsAreRefused) {
+  const auto m = over_rows("2,1000000",
+                           " r = f32[2] reduce(p, zero), dimensions={1}, to_apply=add\n b = f32[2,1000000] broadcast(r), dimensions={0}\n"
+                           " ROOT s = f32[2,1000000] subtract(p, b)");
+  EXPECT_EQ(kinds(*m), (std::vector<std::string>{"reduce", "loop"}));
+  EXPECT_EQ(decision(*named(*m, "r"), "not_rows"), "there are few rows, and they are long");
+}
+
+TEST(Rows, LongColumnsAreRefused) {
+  const auto m = over_rows("100000,32",
+                           " r = f32[32] reduce(p, zero), dimensions={0}, to_apply=add\n b = f32[100000,32] broadcast(r), dimensions={1}\n"
+                           " ROOT s = f32[100000,32] subtract(p, b)");
+  EXPECT_EQ(kinds(*m), (std::vector<std::string>{"reduce", "loop"}));
+  EXPECT_EQ(decision(*named(*m, "r"), "not_rows"), "the columns are too long to stay near");
 }
 
 TEST(Fuse, ACostlyValueUnderABroadcastIsComputedOnce) {

@@ -8,14 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "fusion/reduce_order.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
 #include "kernels/builder.h"
 
 namespace hloom::kernels {
-
-/// Lanes of a fold: a sum has this many partial sums on every machine.
-inline constexpr std::int64_t kFoldLanes = 64;
 
 /// One index for each logical dimension.
 using Point = std::vector<Index>;
@@ -30,7 +28,7 @@ class Elements {
   Elements(Builder& builder, Parameter parameter)
       : b_(builder), parameter_(std::move(parameter)), context_(builder.new_context()) {}
 
-  /// Reduces run as folds by lanes over their minor dimension instead of one by one; set where no lanes are open.
+  /// Reduces that go by lanes do so; set where no lanes are open.
   bool fold_reduces = false;
 
   /// Element of an array instruction, or of leaf `leaf` of a tuple-shaped one.
@@ -61,6 +59,12 @@ class Elements {
   /// Says what an element is: at() gives it from here on, under the present mask.
   void remember(const hlo::Instruction&, const Point&, const ShapeIndex& leaf, Value);
 
+  using Walk = std::function<Expected<std::vector<Value>>(const Point& window, const std::vector<Value>& sofar)>;
+  /// Loops over a box one by one, carrying values: the result of `step` goes into the next.
+  Expected<std::vector<Value>> walk(const std::vector<std::int64_t>& box, std::vector<Value> initial, const Walk& step);
+
+  Value convert(Value, DType);
+
   Builder& builder() { return b_; }
 
  private:
@@ -84,19 +88,15 @@ class Elements {
   One convolution(const hlo::Instruction&, const Point&);
   One rng_bits(const hlo::Instruction&, const Point&, std::int64_t result);
 
-  One fold(const hlo::Instruction&, const Point& kept, hlo::Opcode);
+  One fold(const hlo::Instruction&, const Point& kept, const fusion::ReduceOrder&);
   Point window_point(const hlo::Window&, const std::vector<std::int64_t>& dims, const Point& output,
                      const Point& offset, Value& mask);
   using Factors = std::function<Expected<std::pair<Value, Value>>(const Point&, Value& mask)>;
   /// Σ over a box of products, fused and in f32 at least.
   One multiply_sum(const std::vector<std::int64_t>& box, DType type, const Factors& factors);
 
-  using Walk = std::function<Expected<std::vector<Value>>(const Point& window, const std::vector<Value>& sofar)>;
-  /// Loops over a box one by one, carrying values: the result of `step` goes into the next.
-  Expected<std::vector<Value>> walk(const std::vector<std::int64_t>& box, std::vector<Value> initial, const Walk& step);
   Value in_range(const Index&, std::int64_t lo, std::int64_t hi);  ///< lo ≤ index < hi; kNoValue if always
   Value select(Value p, Value t, Value f);
-  Value convert(Value, DType);
   void want_cut(const Index&, std::int64_t boundary);
 
   Builder& b_;
@@ -105,11 +105,7 @@ class Elements {
   Value mask_ = kNoValue;
 };
 
-/// The combining opcode of a reducer that is one commutative binary op of its two parameters, if it is; else Tuple.
-hlo::Opcode reducer_op(const hlo::Computation&);
 /// The identity of a combining opcode in a type (-0 for sums): the bits of a constant.
 std::uint64_t identity_bits(hlo::Opcode, DType);
-/// Whether fold by lanes knows an identity for it.
-bool has_identity(hlo::Opcode, DType);
 
 }  // namespace hloom::kernels

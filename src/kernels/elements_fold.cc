@@ -1,6 +1,5 @@
 // Elements of what sums or otherwise folds many: reduce, reduce-window, dot, convolution.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "base/check.h"
@@ -13,32 +12,6 @@ namespace hloom::kernels {
 
 using hlo::Instruction;
 using hlo::Opcode;
-
-Opcode reducer_op(const hlo::Computation& computation) {
-  const Instruction& root = *computation.root();
-  if (root.num_operands() != 2 || computation.parameters().size() != 2) return Opcode::Tuple;
-  const Instruction* a = computation.parameter(0);
-  const Instruction* b = computation.parameter(1);
-  const bool straight = root.operand(0) == a && root.operand(1) == b;
-  const bool crossed = root.operand(0) == b && root.operand(1) == a;
-  if (!straight && !crossed) return Opcode::Tuple;
-  switch (root.opcode()) {
-    case Opcode::Add:
-    case Opcode::Multiply:
-    case Opcode::Maximum:
-    case Opcode::Minimum:
-    case Opcode::And:
-    case Opcode::Or:
-    case Opcode::Xor: return root.opcode();
-    default: return Opcode::Tuple;
-  }
-}
-
-bool has_identity(Opcode op, DType type) {
-  if (op == Opcode::Tuple || is_complex(type)) return false;
-  if (is_integral(type) || type == DType::Pred) return true;
-  return hlo::float_format(type).has_infinity() || op == Opcode::Add || op == Opcode::Multiply;
-}
 
 std::uint64_t identity_bits(Opcode op, DType type) {
   const int width = type == DType::Pred ? 1 : bit_width(type);
@@ -64,15 +37,6 @@ std::uint64_t identity_bits(Opcode op, DType type) {
     default: HLOOM_CHECK(!"an op that folds"); return 0;
   }
 }
-
-namespace {
-
-// Sums of narrow floats are kept in f32 and rounded once; every other fold is in its own type.
-DType accumulator(Opcode op, DType type) {
-  return op == Opcode::Add && is_floating(type) && bit_width(type) < 32 ? DType::F32 : type;
-}
-
-}  // namespace
 
 Expected<std::vector<Value>> Elements::walk(const std::vector<std::int64_t>& box, std::vector<Value> initial,
                                             const Walk& step) {
@@ -107,38 +71,32 @@ Expected<std::vector<Value>> Elements::walk(const std::vector<std::int64_t>& box
 }
 
 // A reduce by lanes over the minor reduced dimension, one by one over the others.
-Expected<Value> Elements::fold(const Instruction& i, const Point& kept, Opcode op) {
+Expected<Value> Elements::fold(const Instruction& i, const Point& kept, const fusion::ReduceOrder& order) {
   const Instruction& operand = *i.operand(0);
   const Shape& shape = operand.shape();
-  const DType type = i.shape().dtype();
-  const DType sum_type = accumulator(op, type);
+  const Opcode op = fusion::reduce_op(i);
+  const DType sum_type = fusion::accumulator(op, i.shape().dtype());
   std::vector<std::int64_t> outer_box;
   std::vector<std::size_t> outer_dims;
   const auto reduced = [&](std::int64_t d) { return std::ranges::find(i.dimensions(), d) != i.dimensions().end(); };
-  // Trailing reduced dimensions go as one where the last is short.
-  std::int64_t first = shape.rank() - 1;
-  std::int64_t extent = shape.dim(first);
-  while (first > 0 && reduced(first - 1) && extent < kFoldLanes) extent *= shape.dim(--first);
-  for (std::int64_t d = 0; d < first; ++d)
+  for (std::int64_t d = 0; d < order.first; ++d)
     if (reduced(d)) {
       outer_box.push_back(shape.dim(d));
       outer_dims.push_back(static_cast<std::size_t>(d));
     }
   const Value identity = b_.constant(sum_type, identity_bits(op, sum_type));
-  const auto lanes = static_cast<int>(std::min<std::int64_t>(
-      kFoldLanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(extent, 1))))));
   const auto results = TRY(walk(outer_box, {identity}, [&](const Point& window, const std::vector<Value>& sofar)
                                                            -> Expected<std::vector<Value>> {
-    const Index lane = index_of(b_.begin_loop(0, extent, lanes));
+    const Index lane = index_of(b_.begin_loop(0, order.extent, order.lanes()));
     const Value inside = b_.add_fold(op, identity);
     Point at_point(static_cast<std::size_t>(shape.rank()));
     std::size_t k = 0;
-    for (std::int64_t d = 0; d < first; ++d)
+    for (std::int64_t d = 0; d < order.first; ++d)
       if (!reduced(d)) at_point[static_cast<std::size_t>(d)] = kept[k++];
     for (std::size_t n = 0; n < outer_dims.size(); ++n) at_point[outer_dims[n]] = window[n];
-    const std::vector<std::int64_t> minor(shape.dims().begin() + static_cast<std::ptrdiff_t>(first), shape.dims().end());
+    const std::vector<std::int64_t> minor(shape.dims().begin() + static_cast<std::ptrdiff_t>(order.first), shape.dims().end());
     const Point tail = b_.delinearise(lane, minor);
-    std::copy(tail.begin(), tail.end(), at_point.begin() + static_cast<std::ptrdiff_t>(first));
+    std::copy(tail.begin(), tail.end(), at_point.begin() + static_cast<std::ptrdiff_t>(order.first));
     const bool nested = std::exchange(fold_reduces, false);
     auto x = at(operand, at_point);
     fold_reduces = nested;
@@ -151,25 +109,22 @@ Expected<Value> Elements::fold(const Instruction& i, const Point& kept, Opcode o
     return std::vector<Value>{b_.line(op, sum_type, {sofar[0], total})};
   }));
   const Value initial = TRY(at(*i.operand(1), {}));
-  return convert(b_.line(op, sum_type, {convert(initial, sum_type), results[0]}), type);
+  return convert(b_.line(op, sum_type, {convert(initial, sum_type), results[0]}), i.shape().dtype());
 }
 
 Expected<Value> Elements::reduce(const Instruction& i, const Point& point, std::int64_t result) {
   const std::int64_t n = i.num_operands() / 2;
   const Shape& shape = i.operand(0)->shape();
-  const DType type = i.operand(0)->shape().dtype();
-  const Opcode op = n == 1 && i.shape().dtype() == type && i.operand(n)->shape().dtype() == type
-                        ? reducer_op(*i.to_apply())
-                        : Opcode::Tuple;
+  const Opcode op = fusion::reduce_op(i);
   const auto reduced = [&](std::int64_t d) { return std::ranges::find(i.dimensions(), d) != i.dimensions().end(); };
-  const bool fold_minor = shape.rank() > 0 && reduced(shape.rank() - 1) && fold_reduces && !b_.in_lanes();
-  if (fold_minor && op != Opcode::Tuple && has_identity(op, accumulator(op, type))) return fold(i, point, op);
+  const fusion::ReduceOrder order = fusion::order_of(i);
+  if (order.by_lanes && fold_reduces && !b_.in_lanes()) return fold(i, point, order);
 
   // All results of a variadic reduce are made at once; the others are recalled.
   std::vector<std::int64_t> box;
   for (std::int64_t d = 0; d < shape.rank(); ++d)
     if (reduced(d)) box.push_back(shape.dim(d));
-  const DType sum_type = accumulator(op, type);
+  const DType sum_type = fusion::accumulator(op, i.operand(0)->shape().dtype());
   std::vector<Value> initial;
   for (std::int64_t k = 0; k < n; ++k) {
     const Value v = TRY(at(*i.operand(n + k), {}));

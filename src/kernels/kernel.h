@@ -183,8 +183,8 @@ struct Kernel {
   std::int64_t scratch_bytes = 0;
   DType scratch_type = DType::Invalid;
   /// Size of the grid: calls take ranges of [0, blocks). Statements outside loops with a block run in the call that
-  /// holds block 0 only; a kernel with blocks > 1 has nothing but loops with a block, lines, affines and constants at
-  /// its top level.
+  /// holds block 0 only; a kernel with blocks > 1 has nothing but loops with a block, lines, affines, constants and loads of
+  /// what it does not write at its top level.
   std::int64_t blocks = 1;
   /// Work of one block, in bytes moved or flops, whichever is more: what the partition over threads weighs.
   std::int64_t block_cost = 0;

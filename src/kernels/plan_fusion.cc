@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "kernels/elements.h"
+#include "kernels/plan_rows.h"
 #include "kernels/plan_scan.h"
 #include "kernels/plan_select_and_scatter.h"
 
@@ -38,13 +39,7 @@ using Box = std::vector<Axis>;  // outermost first
 /// Axes that become one loop, outermost first.
 using Group = std::vector<std::size_t>;
 
-/// One root with the domain that its loops walk.
-struct Root {
-  const Instruction* instruction = nullptr;
-  ShapeIndex leaf;
-  Place place;
-};
-
+/// The dimensions that a root's loops walk.
 Shape domain_of(const Root& root) {
   if (root.instruction->opcode() == Opcode::DynamicUpdateSlice) {
     Shape update = root.instruction->operand(1)->shape();
@@ -75,13 +70,10 @@ class NestPlanner {
  private:
   // Reduces over their operand's minor dimension go by lanes there; then no loop of the results does.
   bool folds() const {
-    const auto folds_minor = [](const Instruction& i) {
-      if (i.opcode() != Opcode::Reduce || i.num_operands() != 2) return false;
-      const Shape& s = i.operand(0)->shape();
-      if (s.rank() == 0 || s.dim(s.rank() - 1) < 8 || reducer_op(*i.to_apply()) == Opcode::Tuple) return false;
-      return std::ranges::find(i.dimensions(), s.rank() - 1) != i.dimensions().end();
+    const auto by_lanes = [](const Instruction& i) {
+      return i.opcode() == Opcode::Reduce && fusion::order_of(i).by_lanes;
     };
-    return std::ranges::any_of(fusion_.called(0)->instructions(), folds_minor);
+    return std::ranges::any_of(fusion_.called(0)->instructions(), by_lanes);
   }
 
   Elements elements() {
@@ -312,9 +304,13 @@ class NestPlanner {
                   s.lanes.begin() + static_cast<std::ptrdiff_t>(grid) + 1);
     }
     std::vector<Index> axes(s.box.size());
+    // One element is one block's work: what stands outside of loops would be every call's.
+    const bool alone = blocks_ > 1 && s.groups.empty();
+    if (alone) b_.begin_loop(0, 1, 0, 1);
     for (std::size_t g = 0; g < s.groups.size(); ++g) open_loop(s, g, axes);
     const auto done = element(point_of(s.box, axes));
     for (std::size_t g = 0; g < s.groups.size(); ++g) b_.end_loop();
+    if (alone) b_.end_loop();
     return done;
   }
 
@@ -532,6 +528,7 @@ Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& place
       return plan_scatter(b, fusion, places, *roots[0].instruction);
   if (roots[0].instruction->opcode() == Opcode::SelectAndScatter) return plan_select_and_scatter_into(b, fusion, places);
   if (roots.size() == 1 && scan_dimension(*roots[0].instruction) >= 0) return plan_scan_into(b, fusion, places);
+  if (is_rows_fusion(fusion)) roots = TRY(plan_rows_into(b, fusion, places, std::move(roots), blocks));
   // Roots over the same domain share loops; others follow in order.
   while (!roots.empty()) {
     std::vector<Root> together, later;

@@ -16,6 +16,13 @@ struct Places {
   std::vector<Place> results;
 };
 
+/// One array that a fusion writes: leaf `leaf` of an instruction of its computation, and where it goes.
+struct Root {
+  const hlo::Instruction* instruction = nullptr;
+  ShapeIndex leaf;
+  Place place;
+};
+
 /// Plans the kernel of a fusion: arguments are its operands' leaves, then its results' leaves, at their layouts. A
 /// result that a window update or a scatter writes in place is the same memory as its base (the caller sees to it).
 /// Errors: Unimplemented, naming the instruction that has no kernel.

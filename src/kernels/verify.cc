@@ -92,6 +92,11 @@ class Verifier {
     if (kernel_.blocks <= 1) return {};
     const auto* loop = std::get_if<Loop>(&s.of);
     if (loop ? loop->block > 0 : std::holds_alternative<Line>(s.of) || std::holds_alternative<Affine>(s.of)) return {};
+    // Every call reads the same from what none of them writes.
+    const auto* load = std::get_if<Load>(&s.of);
+    if (load && load->argument >= 0 && static_cast<std::size_t>(load->argument) < kernel_.arguments.size() &&
+        !kernel_.arguments[static_cast<std::size_t>(load->argument)].written)
+      return {};
     return wrong("has ", kernel_.blocks, " blocks and a statement that each call would run");
   }
 

@@ -1,0 +1,80 @@
+#include "fusion/reduce_order.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "hlo/narrow_float.h"
+
+namespace hloom::fusion {
+
+using hlo::Instruction;
+using hlo::Opcode;
+
+namespace {
+
+constexpr std::int64_t kShortest = 8;  // elements of a minor dimension that goes by lanes
+
+}  // namespace
+
+Opcode reducer_op(const hlo::Computation& computation) {
+  const Instruction& root = *computation.root();
+  if (root.num_operands() != 2 || computation.parameters().size() != 2) return Opcode::Tuple;
+  const Instruction* a = computation.parameter(0);
+  const Instruction* b = computation.parameter(1);
+  const bool straight = root.operand(0) == a && root.operand(1) == b;
+  const bool crossed = root.operand(0) == b && root.operand(1) == a;
+  if (!straight && !crossed) return Opcode::Tuple;
+  switch (root.opcode()) {
+    case Opcode::Add:
+    case Opcode::Multiply:
+    case Opcode::Maximum:
+    case Opcode::Minimum:
+    case Opcode::And:
+    case Opcode::Or:
+    case Opcode::Xor: return root.opcode();
+    default: return Opcode::Tuple;
+  }
+}
+
+Opcode reduce_op(const Instruction& reduce) {
+  if (reduce.num_operands() != 2) return Opcode::Tuple;
+  const DType type = reduce.operand(0)->shape().dtype();
+  if (reduce.shape().dtype() != type || reduce.operand(1)->shape().dtype() != type) return Opcode::Tuple;
+  return reducer_op(*reduce.to_apply());
+}
+
+DType accumulator(Opcode combine, DType type) {
+  return combine == Opcode::Add && is_floating(type) && bit_width(type) < 32 ? DType::F32 : type;
+}
+
+// A type without infinities has no identity for maximum and minimum, complex numbers none at all.
+bool has_identity(Opcode combine, DType type) {
+  if (combine == Opcode::Tuple || is_complex(type)) return false;
+  if (is_integral(type) || type == DType::Pred) return true;
+  return hlo::float_format(type).has_infinity() || combine == Opcode::Add || combine == Opcode::Multiply;
+}
+
+int ReduceOrder::lanes() const {
+  const auto enough = std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(extent, 1)));
+  return static_cast<int>(std::min<std::int64_t>(kFoldLanes, static_cast<std::int64_t>(enough)));
+}
+
+ReduceOrder order_of(const Instruction& reduce) {
+  ReduceOrder order;
+  const Opcode op = reduce_op(reduce);
+  const Shape& shape = reduce.operand(0)->shape();
+  const auto reduced = [&](std::int64_t d) {
+    return std::ranges::find(reduce.dimensions(), d) != reduce.dimensions().end();
+  };
+  const std::int64_t last = shape.rank() - 1;
+  if (op == Opcode::Tuple || last < 0 || !reduced(last) || shape.dim(last) < kShortest) return order;
+  if (!has_identity(op, accumulator(op, shape.dtype()))) return order;
+  order.by_lanes = true;
+  order.first = last;
+  order.extent = shape.dim(last);
+  // Dimensions before a short one go with it.
+  while (order.first > 0 && reduced(order.first - 1) && order.extent < kFoldLanes) order.extent *= shape.dim(--order.first);
+  return order;
+}
+
+}  // namespace hloom::fusion
