@@ -1,19 +1,23 @@
 #include "buffers/pack.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 namespace hloom::buffers {
 namespace {
 
-std::int64_t aligned(std::int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
+constexpr std::int64_t kMostRounds = 60;       // of improving one order
+constexpr std::int64_t kMostWork = 20'000'000;  // pairs of blocks looked at in them
+
+std::int64_t rounded_up(std::int64_t offset, std::int64_t alignment) { return (offset + alignment - 1) & -alignment; }
 
 std::int64_t most_alive(const std::vector<Block>& blocks) {
   std::vector<std::pair<std::int32_t, std::int64_t>> events;
   for (const Block& b : blocks)
     for (const Interval& i : b.live.parts()) {
-      events.emplace_back(i.begin, aligned(b.bytes));
-      events.emplace_back(i.end, -aligned(b.bytes));
+      events.emplace_back(i.begin, b.bytes);
+      events.emplace_back(i.end, -b.bytes);
     }
   std::ranges::sort(events);  // ends before begins at one point, since they are negative
   std::int64_t now = 0, most = 0;
@@ -46,7 +50,7 @@ class Placed {
         if (seen_[other] == static_cast<std::int64_t>(n)) continue;
         seen_[other] = static_cast<std::int64_t>(n);
         if (overlap(blocks_[n].live, blocks_[other].live))
-          ranges.emplace_back(offsets_[other], offsets_[other] + aligned(blocks_[other].bytes));
+          ranges.emplace_back(offsets_[other], offsets_[other] + blocks_[other].bytes);
       }
     });
     std::ranges::sort(ranges);
@@ -72,16 +76,17 @@ class Placed {
 
 // The tightest gap of at least `bytes` between sorted ranges; behind all of them if there is none.
 std::int64_t best_gap(const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges, std::int64_t bytes) {
+  const std::int64_t alignment = alignment_of(bytes);
   std::int64_t end = 0, best = -1, best_size = 0;
   for (const auto& [from, to] : ranges) {
-    const std::int64_t gap = from - end;
-    if (gap >= bytes && (best < 0 || gap < best_size)) {
-      best = end;
+    const std::int64_t begin = rounded_up(end, alignment), gap = from - end;
+    if (from - begin >= bytes && (best < 0 || gap < best_size)) {
+      best = begin;
       best_size = gap;
     }
     end = std::max(end, to);
   }
-  return best >= 0 ? best : end;
+  return best >= 0 ? best : rounded_up(end, alignment);
 }
 
 Packing place_in_order(const std::vector<Block>& blocks, const std::vector<std::size_t>& order) {
@@ -90,8 +95,8 @@ Packing place_in_order(const std::vector<Block>& blocks, const std::vector<std::
   Placed placed(blocks, result.offsets);
   for (const std::size_t n : order) {
     if (blocks[n].bytes == 0) continue;
-    result.offsets[n] = best_gap(placed.met_by(n), aligned(blocks[n].bytes));
-    result.bytes = std::max(result.bytes, result.offsets[n] + aligned(blocks[n].bytes));
+    result.offsets[n] = best_gap(placed.met_by(n), blocks[n].bytes);
+    result.bytes = std::max(result.bytes, result.offsets[n] + blocks[n].bytes);
     placed.add(n);
   }
   return result;
@@ -99,8 +104,35 @@ Packing place_in_order(const std::vector<Block>& blocks, const std::vector<std::
 
 }  // namespace
 
+std::int64_t alignment_of(std::int64_t block_bytes) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::min(block_bytes, kArenaAlignment))));
+}
+
+namespace {
+
+using Order = std::vector<std::size_t>;
+
+// What sticks out is placed earlier, halfway to the front or at it, for as long as that does not make it worse.
+void improve(const std::vector<Block>& blocks, Order& order, Packing& best, std::int64_t enough) {
+  const auto count = static_cast<std::int64_t>(blocks.size());
+  for (std::int64_t round = 0; round < kMostRounds && round * count * count < kMostWork; ++round) {
+    if (best.bytes <= enough) return;
+    const auto top = std::ranges::find_if(
+        order, [&](std::size_t n) { return best.offsets[n] + blocks[n].bytes == best.bytes && blocks[n].bytes > 0; });
+    Order next = order;
+    const auto at = next.begin() + (top - order.begin());
+    std::rotate(round % 2 == 0 ? next.begin() : next.begin() + (at - next.begin()) / 2, at, at + 1);
+    Packing packing = place_in_order(blocks, next);
+    if (packing.bytes > best.bytes) continue;
+    best = std::move(packing);
+    order = std::move(next);
+  }
+}
+
+}  // namespace
+
 Packing pack(const std::vector<Block>& blocks) {
-  std::vector<std::size_t> order(blocks.size());
+  Order order(blocks.size());
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
   const auto size = [&](std::size_t n) { return static_cast<double>(blocks[n].bytes); };
   const auto life = [&](std::size_t n) { return static_cast<double>(blocks[n].live.length()); };
@@ -109,13 +141,15 @@ Packing pack(const std::vector<Block>& blocks) {
   };
   const std::function<double(std::size_t)> keys[] = {size, [&](std::size_t n) { return size(n) * life(n); }, life,
                                                      begin};
-  const std::int64_t lower_bound = most_alive(blocks);
+  const std::int64_t lower_bound = most_alive(blocks), enough = lower_bound + kArenaAlignment - 1;
   Packing best;
   for (const auto& key : keys) {
     std::ranges::stable_sort(order, std::greater(), key);
-    Packing packing = place_in_order(blocks, order);
+    Order improved = order;
+    Packing packing = place_in_order(blocks, improved);
+    improve(blocks, improved, packing, enough);
     if (best.offsets.empty() || packing.bytes < best.bytes) best = std::move(packing);
-    if (best.bytes == lower_bound) break;
+    if (best.bytes <= enough) break;
   }
   best.lower_bound = lower_bound;
   return best;

@@ -15,17 +15,19 @@ struct Block {
 };
 
 struct Packing {
-  std::vector<std::int64_t> offsets;  ///< of the blocks, multiples of kArenaAlignment
+  std::vector<std::int64_t> offsets;  ///< of the blocks, multiples of their alignment
   std::int64_t bytes = 0;             ///< of the arena
-  std::int64_t lower_bound = 0;       ///< the most bytes alive at a point, each block rounded up to the alignment
+  std::int64_t lower_bound = 0;       ///< the most bytes alive at a point
 };
 
+/// Of blocks of a cache line or more. Smaller ones lie in one line: at a multiple of the next power of two.
 inline constexpr std::int64_t kArenaAlignment = 64;
+std::int64_t alignment_of(std::int64_t block_bytes);
 
 /// Places all blocks so that no two that are alive together overlap. Each in turn goes to the smallest gap among those
 /// placed before that it meets in time; several orders are tried (by size, by size times life, by life, by begin),
-/// until one reaches the lower bound, and the smallest arena is kept. Cost: for each order, the blocks times those that
-/// they meet. Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, greedy by
+/// each improved by placing earlier what sticks out, until one reaches the lower bound, and the smallest arena is kept.
+/// Cost: for each order, some rounds of the blocks times those that they meet; a bounded number of pairs in all. Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, greedy by
 /// size.
 Packing pack(const std::vector<Block>&);
 

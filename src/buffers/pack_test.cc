@@ -26,7 +26,11 @@ std::vector<Block> random_blocks(unsigned seed, int count, int time) {
 
 void expect_legal(const std::vector<Block>& blocks, const Packing& p) {
   for (std::size_t a = 0; a < blocks.size(); ++a) {
-    EXPECT_EQ(p.offsets[a] % kUnit, 0);
+    if (blocks[a].bytes >= kUnit) {
+      EXPECT_EQ(p.offsets[a] % kUnit, 0);
+    } else {
+      EXPECT_EQ(p.offsets[a] / kUnit, (p.offsets[a] + blocks[a].bytes - 1) / kUnit);
+    }
     EXPECT_LE(p.offsets[a] + blocks[a].bytes, p.bytes);
     for (std::size_t b = 0; b < a; ++b) {
       const bool apart =
@@ -38,7 +42,10 @@ void expect_legal(const std::vector<Block>& blocks, const Packing& p) {
 
 // The smallest arena: each order of placing at the lowest free place reaches every packing that cannot be lowered.
 std::int64_t best_bytes(const std::vector<Block>& blocks) {
-  const auto rounded = [&](std::size_t n) { return (blocks[n].bytes + kUnit - 1) / kUnit * kUnit; };
+  const auto up = [&](std::int64_t at, std::size_t n) {
+    const std::int64_t alignment = alignment_of(blocks[n].bytes);
+    return (at + alignment - 1) / alignment * alignment;
+  };
   std::vector<std::size_t> order(blocks.size());
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
   std::int64_t best = INT64_MAX;
@@ -52,14 +59,14 @@ std::int64_t best_bytes(const std::vector<Block>& blocks) {
         for (std::size_t l = 0; l < k; ++l) {
           const std::size_t a = order[k], b = order[l];
           if (!overlap(blocks[a].live, blocks[b].live)) continue;
-          if (at < offsets[b] + rounded(b) && offsets[b] < at + rounded(a)) {
-            at = offsets[b] + rounded(b);
+          if (at < offsets[b] + blocks[b].bytes && offsets[b] < at + blocks[a].bytes) {
+            at = up(offsets[b] + blocks[b].bytes, a);
             moved = true;
           }
         }
       }
       offsets[order[k]] = at;
-      bytes = std::max(bytes, at + rounded(order[k]));
+      bytes = std::max(bytes, at + blocks[order[k]].bytes);
     }
     best = std::min(best, bytes);
   } while (std::ranges::next_permutation(order).found);
