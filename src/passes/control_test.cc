@@ -197,6 +197,17 @@ TEST(FoldConstants, FoldsFunctionsAsCompiledCodeComputesThem) {
   EXPECT_NEAR(root->literal().data<float>()[1], 2.7182817f, 1e-6);
 }
 
+// 300 elements are more than what is written out of a broadcast alone.
+TEST(FoldConstants, WritesOutABroadcastNextToAConstantOfItsSize) {
+  std::string numbers = "0";
+  for (int n = 1; n < 300; ++n) numbers += ", " + std::to_string(n);
+  const std::string left = after_in_entry(
+      "fold-constants", "c = s32[300] constant({" + numbers + "})\none = s32[] constant(1)\n" +
+                            "b = s32[300] broadcast(one), dimensions={}\nROOT r = s32[300] add(c, b)\n");
+  EXPECT_EQ(left.find("add("), std::string::npos);
+  EXPECT_NE(left.find("298, 299, 300})"), std::string::npos);
+}
+
 TEST(FoldConstants, LeavesBroadcastsAndLargeIotas) {
   for (const char* text : {"c = f32[] constant(2)\nROOT r = f32[100] broadcast(c), dimensions={}",
                            "i = s32[1000] iota(), iota_dimension=0\nROOT r = s32[1000] negate(i)"})

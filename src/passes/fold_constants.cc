@@ -79,9 +79,9 @@ bool is_exact(const Instruction& i) {
     case Opcode::DynamicSlice:
     case Opcode::DynamicUpdateSlice:
     case Opcode::Gather:
-    case Opcode::BitcastConvert: return true;
+    case Opcode::BitcastConvert:
     case Opcode::Broadcast:
-    case Opcode::Iota: return i.shape().num_elements() <= kMaxUnfolded;
+    case Opcode::Iota: return true;
     case Opcode::Reduce:
     case Opcode::Dot:
       return i.shape().is_array() && (is_integral(i.shape().dtype()) || i.shape().dtype() == DType::Pred);
@@ -100,6 +100,11 @@ class Folder {
     // Spread scalars and iotas are as good as constants as they are: what uses them may fold.
     if (is(&i, Opcode::Constant) || is(&i, Opcode::Broadcast) || is(&i, Opcode::Iota)) return nullptr;
     if (!i.shape().is_array() || !is_plain(i)) return nullptr;
+    // What is read from constants bounds what a result may be: folding is not to make programs larger.
+    std::int64_t read = 0;
+    for (const Instruction* operand : i.operands())
+      if (operand->shape().is_array() && !is_spread(*operand)) read += operand->shape().num_elements();
+    most_elements_ = std::max(read, kMaxUnfolded);
     const auto value = value_of(&i, 0);
     return value ? Make(i).constant(*value) : nullptr;
   }
@@ -137,10 +142,11 @@ class Folder {
     std::int64_t read = 0;
     for (const Instruction* operand : i.operands()) read += operand->shape().num_elements();
     return elements * byte_width(i.shape().dtype()) <= kMaxFoldedBytes && work_ + elements + read <= kMaxFoldedWork &&
-           elements <= std::max(read, kMaxUnfolded);
+           elements <= most_elements_;
   }
 
   std::int64_t work_ = 0;
+  std::int64_t most_elements_ = 0;
 };
 
 }  // namespace

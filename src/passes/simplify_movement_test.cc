@@ -142,6 +142,22 @@ TEST(SimplifyMovement, ReadsThroughTheTransposeOfADot) {
   EXPECT_NE(kept.find("transpose"), std::string::npos);
 }
 
+TEST(SimplifyMovement, MultipliesWhereADotContractsNothing) {
+  EXPECT_EQ(simplified("x = f32[2,4] parameter(0)\ny = f32[2,3] parameter(1)\n"
+                       "ROOT r = f32[2,4,3] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}"),
+            "r.1 = f32[2,4,3] broadcast(x), dimensions={0,1}\nr.2 = f32[2,4,3] broadcast(y), dimensions={0,2}\n"
+            "r.3 = f32[2,4,3] multiply(r.1, r.2)\nconstant = f32[] constant(0)\n"
+            "r.4 = f32[2,4,3] broadcast(constant), dimensions={}\nROOT r.5 = f32[2,4,3] add(r.3, r.4)\n");
+  EXPECT_EQ(simplified("x = s32[4] parameter(0)\ny = s32[4] parameter(1)\n"
+                       "ROOT r = s32[4] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}"),
+            "ROOT r.1 = s32[4] multiply(x, y)\n");
+  // Rounded before it is multiplied.
+  EXPECT_NE(simplified("x = f32[4] parameter(0)\ny = f32[4] parameter(1)\n"
+                       "ROOT r = f32[4] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, algorithm=dot_bf16_bf16_f32")
+                .find("dot("),
+            std::string::npos);
+}
+
 // A scatter drops what is not inside; an update would move it: hence the select.
 TEST(SimplifyMovement, GuardsTheOneWindowOfAScatter) {
   const std::string left =

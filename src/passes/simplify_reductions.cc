@@ -42,11 +42,43 @@ bool keeps_free_order(const Instruction* transpose, const Dims& batch, const Dim
   return std::ranges::is_sorted(free);
 }
 
+// The dimensions of the result that an operand of a dot without contraction has; empty if not in its order.
+std::optional<Dims> result_dimensions(const Instruction* x, const Dims& batch, std::int64_t first_free) {
+  Dims result;
+  for (std::int64_t d = 0; d < x->shape().rank(); ++d) {
+    const auto found = std::ranges::find(batch, d);
+    result.push_back(found != batch.end() ? found - batch.begin() : first_free++);
+  }
+  return std::ranges::is_sorted(result) ? std::optional(result) : std::nullopt;
+}
+
+// Without contraction each element is one product, which fuses. Zero is added, as a sum starts with it: -0 becomes 0.
+Instruction* product(Instruction& i) {
+  const auto& a = i.attr<hlo::DotAttr>();
+  Instruction *x = i.operand(0), *y = i.operand(1);
+  const DType type = i.shape().dtype();
+  if (!a.lhs_contracting.empty() || !a.algorithm.empty() || is_complex(type) || x->shape().dtype() != type ||
+      y->shape().dtype() != type)
+    return nullptr;
+  const auto num_batch = static_cast<std::int64_t>(a.lhs_batch.size());
+  const auto of_x = result_dimensions(x, a.lhs_batch, num_batch),
+             of_y = result_dimensions(y, a.rhs_batch, x->shape().rank());
+  if (!of_x || !of_y) return nullptr;
+  Make make(i);
+  const Dims& dims = i.shape().dims();
+  x = make.broadcast(x, dims, *of_x);
+  y = make.broadcast(y, dims, *of_y);
+  Instruction* result = make.binary(type == DType::Pred ? Opcode::And : Opcode::Multiply, x, y);
+  return is_floating(type) ? make.binary(Opcode::Add, result, make.splat(hlo::Literal(Shape::scalar(type)), dims))
+                           : result;
+}
+
 }  // namespace
 
 // A dot names its dimensions, so it reads through a transpose by other names.
 Instruction* dot(Instruction& i) {
   if (i.num_operands() != 2) return nullptr;
+  if (Instruction* one = product(i)) return one;
   auto& a = i.mutable_attr<hlo::DotAttr>();
   bool changed = false;
   for (const int n : {0, 1}) {
