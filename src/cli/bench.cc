@@ -173,11 +173,9 @@ std::string text(const Source& source, const Figures& f, const buffers::Assignme
   return std::move(out).str();
 }
 
-Expected<compiler::Compiled> timed_compile(const Source& source, std::unique_ptr<hlo::Module> module, int threads,
-                                           Figures& figures) {
+Expected<compiler::Compiled> timed_compile(const Source& source, std::unique_ptr<hlo::Module> module,
+                                           const compiler::Options& options, Figures& figures) {
   const Progress progress("compiling " + source.path);
-  compiler::Options options;
-  options.threads = threads;
   const Clock::time_point start = Clock::now();
   auto compiled = compiler::compile(std::move(module), options);
   figures.compile_s = seconds_since(start);
@@ -193,7 +191,10 @@ Expected<int> bench(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : runtime::available_cpus();
 
   Figures figures;
-  compiler::Compiled compiled = TRY(timed_compile(source, std::move(module), threads, figures));
+  compiler::Options compile;
+  compile.threads = threads;
+  compile.perf = options.perf;
+  compiler::Compiled compiled = TRY(timed_compile(source, std::move(module), compile, figures));
   const auto executor = TRY(runtime::Executor::create(std::move(compiled.program)));
   figures.temp_bytes = executor->arena_bytes();
   figures.scratch_bytes = executor->scratch_bytes(threads);

@@ -96,7 +96,7 @@ TEST_F(CommandLine, WrongWordsHaveStatus2) {
         "run two.hlo --threads many", "run two.hlo --rtol -1", "run two.hlo --random=x", "run two.hlo --random=-1",
         "show two.hlo", "show two.hlo --stage=nothing", "opt two.hlo", "opt --passes=remove-dead",
         "opt two.hlo --passes=no-such-pass", "bench two.hlo --scale huge", "run two.hlo --interpret --profile",
-        "compile two.hlo"}) {
+        "run two.hlo --interpret --perf", "compile two.hlo"}) {
     const Outcome outcome = hloom(words);
     EXPECT_EQ(outcome.status, 2) << words;
     EXPECT_THAT(outcome.out, IsEmpty()) << words;
@@ -251,6 +251,16 @@ TEST_F(CommandLine, FillsElidedConstantsWhenAsked) {
   write("elided.hlo", "HloModule m\nENTRY e { ROOT c = f32[3] constant({...}) }\n");
   EXPECT_THAT(hloom("run elided.hlo").err, HasSubstr("elided.hlo:2:"));
   EXPECT_EQ(hloom("run elided.hlo --fill-elided").status, 0);
+}
+
+TEST_F(CommandLine, PerfGetsTheNamesOfKernels) {
+  for (const std::string command : {"run", "bench --seconds 0"}) {
+    const Outcome outcome = shell(HLOOM_PROGRAM " " + command +
+                                  " two.hlo --random --perf & wait $!; status=$?; "
+                                  "cat /tmp/perf-$!.map && rm /tmp/perf-$!.map; (exit $status)");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, ContainsRegex("[0-9a-f]+ [0-9a-f]+ [a-z]+"));
+  }
 }
 
 TEST_F(CommandLine, DumpsEachStage) {

@@ -24,7 +24,7 @@ struct Options {
   std::string random;  ///< the seed as written; empty: not asked for
   std::uint64_t random_seed = 0;
   std::optional<double> rtol, atol;
-  bool interpret = false, profile = false, time = false, json = false, list = false;
+  bool interpret = false, profile = false, perf = false, time = false, json = false, list = false;
   int threads = 0;  ///< 0: as many as the process may use
   std::int64_t replicas = 0, partitions = 0;  ///< 0: as the program says
   double seconds = 2;

@@ -92,6 +92,10 @@ void add_threads(CLI::App& app, Options& o) {
       ->check(CLI::Range(1, 4096));
 }
 
+void add_perf(CLI::App& app, Options& o) {
+  app.add_flag("--perf", o.perf, "Tell perf (/tmp/perf-PID.map) and GDB the kernels' names");
+}
+
 void add_run(CLI::App& app, Options& o) {
   CLI::App* run = app.add_subcommand("run", "Run a program once")->footer(kRunExamples);
   run->callback([&o] { o.command = Command::Run; });
@@ -116,6 +120,7 @@ void add_run(CLI::App& app, Options& o) {
       ->option_text("P")
       ->check(CLI::Range(1, 1024));
   run->add_flag("--profile", o.profile, "Time of each kernel, on standard error");
+  add_perf(*run, o);
   run->add_flag("--time", o.time, "Time of stages and passes, on standard error");
   run->add_option("--dump", o.dump, "Write each stage to a file in this folder")->option_text("DIR");
 }
@@ -130,6 +135,7 @@ void add_bench(CLI::App& app, Options& o) {
       ->option_text("S")
       ->check(CLI::Range(0.0, 86400.0));
   add_threads(*bench, o);
+  add_perf(*bench, o);
   bench->add_flag("--json", o.json, "One line of JSON");
 }
 

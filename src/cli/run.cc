@@ -65,6 +65,7 @@ Expected<compiler::Compiled> compile_and_dump(const Options& options, const Sour
   std::vector<passes::PassTime> pass_times;
   compiler::Options compile;
   compile.threads = options.threads;
+  compile.perf = options.perf;
   if (options.time) compile.pass_times = &pass_times;
   const auto write = [&](const std::string& name, const std::string& text) { dump.write(name, text); };
   if (!options.dump.empty()) compile.dump = write;
@@ -102,6 +103,7 @@ Expected<Results> run_compiled(const Options& options, const Source& source, std
 // Those that say how to compile say nothing to the interpreter.
 std::string_view useless_with_interpret(const Options& options) {
   if (options.profile) return "--profile";
+  if (options.perf) return "--perf";
   if (options.time) return "--time";
   if (!options.dump.empty()) return "--dump";
   return "";
