@@ -30,10 +30,14 @@ const std::set<std::string_view> kCompiled = {
     // data movement
     "bitcast", "bitcast-convert", "broadcast", "concatenate", "dynamic-slice", "dynamic-update-slice", "gather", "iota",
     "pad", "reshape", "reverse", "scatter", "slice", "transpose",
+    // what expands
+    "async-done", "async-start", "async-update", "batch-norm-grad", "batch-norm-inference", "batch-norm-training",
+    "copy-done", "copy-start", "domain", "partition-id", "ragged-dot", "replica-id", "rng", "scaled-dot", "scan",
     // sums, sorts, random bits
-    "convolution", "dot", "fft", "reduce", "reduce-window", "rng-bit-generator", "sort",
+    "convolution", "dot", "fft", "reduce", "reduce-window", "rng-bit-generator", "rng-get-and-update-state", "sort",
     // control
-    "call", "conditional", "get-tuple-element", "parameter", "constant", "tuple", "while"};
+    "call", "conditional", "get-tuple-element", "parameter", "constant", "tuple", "while",
+    "add-dependency", "after-all", "map", "mulhi", "opt-barrier"};
 
 // Types that only the interpreter has.
 bool has_narrow_type(const Shape& shape) {

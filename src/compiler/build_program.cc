@@ -14,6 +14,7 @@
 #include "kernels/plan_fusion.h"
 #include "kernels/plan_region.h"
 #include "kernels/plan_sort.h"
+#include "library/rng_state.h"
 
 // GCC 12 takes the other alternatives of a moved variant for uninitialized members.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -136,6 +137,7 @@ class ProgramBuilder {
     switch (i.opcode()) {
       case Opcode::Fusion: return call(i, to);
       case Opcode::Copy: return copy(i, to);
+      case Opcode::RngGetAndUpdateState: return random_state(i, to);
       case Opcode::While: {
         note({&i});
         runtime::While w;
@@ -186,9 +188,14 @@ class ProgramBuilder {
     return {};
   }
 
-  // A step for each call of the routine; the calls of one instruction have its name.
   Expected<> routine(const Instruction& i, Steps& to) {
     library::RoutinePlan plan = TRY(plan_routine(i));
+    add_routine(i, std::move(plan), to);
+    return {};
+  }
+
+  // A step for each call of the routine; the calls of one instruction have its name.
+  void add_routine(const Instruction& i, library::RoutinePlan plan, Steps& to) {
     if (plan.keeps) c_.program.kept.push_back(plan.keeps);
     for (library::Routine& r : plan.calls) {
       runtime::Call call;
@@ -203,6 +210,12 @@ class ProgramBuilder {
       note({&i});
       to.push_back({std::move(call)});
     }
+  }
+
+  // The program has one state, however many instructions read it.
+  Expected<> random_state(const Instruction& i, Steps& to) {
+    if (!rng_state_) rng_state_ = std::make_shared<library::RngState>();
+    add_routine(i, library::plan_rng_state(rng_state_, i.attr<hlo::RngStateAttr>().delta), to);
     return {};
   }
 
@@ -349,6 +362,7 @@ class ProgramBuilder {
   int num_regions_ = 0;
   std::vector<std::int32_t> routine_constants_;  // allocations
   std::int32_t status_ = -1;                     // allocation
+  std::shared_ptr<library::RngState> rng_state_;
 };
 
 std::int32_t ProgramBuilder::add_constant(const hlo::Literal& literal, std::int64_t size_bytes) {

@@ -37,15 +37,7 @@ Hero hero_of(const Instruction& i) {
     case Opcode::Fft:
     case Opcode::Cholesky:
     case Opcode::TriangularSolve:
-    case Opcode::SelectAndScatter:
-    case Opcode::BatchNormGrad:
-    case Opcode::BatchNormInference:
-    case Opcode::BatchNormTraining:
-    case Opcode::RaggedDot:
-    case Opcode::ScaledDot:
-    case Opcode::Scan:
-    case Opcode::Rng:
-    case Opcode::RngGetAndUpdateState: return Hero::Routine;
+    case Opcode::SelectAndScatter: return Hero::Routine;
     default: return Hero::Loop;
   }
 }

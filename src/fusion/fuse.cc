@@ -416,7 +416,8 @@ bool is_structural(const Instruction& i) {
     case Opcode::Recv:
     case Opcode::RecvDone:
     case Opcode::PartitionId:
-    case Opcode::ReplicaId: return true;
+    case Opcode::ReplicaId:
+    case Opcode::RngGetAndUpdateState: return true;
     default: return hlo::kind(i.opcode()) == hlo::OpcodeKind::Collective;
   }
 }

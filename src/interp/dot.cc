@@ -78,7 +78,7 @@ std::vector<W> scaled(const Literal& operand, const Literal& scale) {
   Dims index(dims.size(), 0);
   for (W& x : result) {
     std::int64_t at = 0;
-    for (std::size_t d = 0; d < dims.size(); ++d) at += index[d] / (dims[d] / blocks[d]) * strides[d];
+    for (std::size_t d = 0; d < blocks.size(); ++d) at += index[d] / (dims[d] / blocks[d]) * strides[d];
     x = times(x, factors[static_cast<std::size_t>(at)]);
     next(index, dims);
   }

@@ -56,8 +56,7 @@ class Machine {
   const Options& options() const { return options_; }
   const Place& place() const { return place_; }
   Fabric* fabric() const { return fabric_; }
-  /// The state of rng (its counter) and of rng-get-and-update-state.
-  std::uint64_t& rng_counter() { return rng_counter_; }
+  /// The state of rng and rng-get-and-update-state.
   __extension__ unsigned __int128& rng_state() { return rng_state_; }
 
  private:
@@ -83,7 +82,6 @@ class Machine {
   Place place_;
   Fabric* fabric_;
   std::int64_t steps_ = 0, depth_ = 0;
-  std::uint64_t rng_counter_ = 0;
   __extension__ unsigned __int128 rng_state_;
   std::unordered_map<const hlo::Computation*, Prepared> prepared_;
   std::unordered_map<const hlo::Computation*, std::unique_ptr<ScalarFunction>> scalar_functions_;

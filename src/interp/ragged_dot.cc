@@ -48,7 +48,8 @@ Expected<Groups> groups_of(const Call& call, const DotAttr& attr, const Dims& lh
   std::int64_t step = extent;
   for (std::size_t p = prefix.size(); p-- > 0; step *= sizes.shape().dims()[p])
     groups.place.strides[static_cast<std::size_t>(prefix[p])] = step;
-  for (std::int64_t row = 0; row < sizes.num_elements() / std::max<std::int64_t>(num_groups, 1); ++row) {
+  // As many rows as the prefix has places: with no groups there are still elements, in none.
+  for (std::int64_t row = 0; row < step / std::max<std::int64_t>(extent, 1); ++row) {
     std::vector<std::int64_t> line(static_cast<std::size_t>(extent), -1);
     std::int64_t next_place = 0;
     for (std::int64_t g = 0; g < num_groups; ++g) {

@@ -115,22 +115,30 @@ Drawn draw_philox(const std::vector<std::uint64_t>& state, std::int64_t count, b
   return drawn;
 }
 
-// The stream of rng: 64-bit words of philox with key 0, two from each counter from 0 on. Each device has its own,
-// and all have the same.
-std::uint64_t draw(Machine& machine) {
-  const std::uint64_t i = machine.rng_counter()++;
-  const auto x = philox(0, i / 2);
-  return i % 2 == 0 ? pair(x[0], x[1]) : pair(x[2], x[3]);
-}
+// What rng draws: 64-bit words of philox with key 0, two from each counter, from the module's state on, which then is
+// behind them. Each device has its own, and all have the same.
+class Words {
+ public:
+  Words(Machine& machine, std::int64_t count) : counter_(machine.rng_state()) {
+    machine.rng_state() += static_cast<Counter>((count + 1) / 2);
+  }
+  std::uint64_t next() {
+    if (taken_ % 2 == 0) words_ = philox(0, counter_++);
+    return taken_++ % 2 == 0 ? pair(words_[0], words_[1]) : pair(words_[2], words_[3]);
+  }
+  // In [0, 1).
+  double unit() { return std::ldexp(static_cast<double>(next() >> 11), -53); }
+  // Box and Muller.
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log1p(-unit()));
+    return radius * std::cos(2 * 3.14159265358979323846 * unit());
+  }
 
-// In [0, 1).
-double draw_unit(Machine& machine) { return std::ldexp(static_cast<double>(draw(machine) >> 11), -53); }
-
-// Box and Muller.
-double draw_normal(Machine& machine) {
-  const double radius = std::sqrt(-2 * std::log1p(-draw_unit(machine)));
-  return radius * std::cos(2 * 3.14159265358979323846 * draw_unit(machine));
-}
+ private:
+  Counter counter_;
+  std::array<Word, 4> words_{};
+  std::uint64_t taken_ = 0;
+};
 
 // In [a, b); a where that is empty.
 Literal uniform_integers(const Call& call) {
@@ -138,27 +146,42 @@ Literal uniform_integers(const Call& call) {
   const bool empty =
       is_signed(call.shape.dtype()) ? static_cast<std::int64_t>(b) <= static_cast<std::int64_t>(a) : b <= a;
   std::vector<std::uint64_t> numbers(static_cast<std::size_t>(product(call.shape.dims())), a);
+  Words words(call.machine, static_cast<std::int64_t>(numbers.size()));
   if (!empty)
-    for (std::uint64_t& x : numbers) x = a + draw(call.machine) % (b - a);
+    for (std::uint64_t& x : numbers) x = a + words.next() % (b - a);
   return rounded(call.shape, numbers);
 }
 
-double draw_float(const Call& call, bool normal, double a, double b) {
-  return normal ? a + b * draw_normal(call.machine) : a + (b - a) * draw_unit(call.machine);
+// The bits of the next smaller float.
+std::uint64_t below(std::uint64_t bits, int width) {
+  const std::uint64_t sign = std::uint64_t{1} << (width - 1);
+  if ((bits & (sign - 1)) == 0) return sign | 1;
+  return (bits & sign) != 0 ? bits + 1 : bits - 1;
+}
+
+// The largest number of [a, b), or a if there is none.
+double last_of(const Literal& a, const Literal& b) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, b.bytes().data(), b.bytes().size());
+  bits = below(bits, bit_width(b.dtype()));
+  std::vector<std::byte> bytes(b.bytes().size());
+  std::memcpy(bytes.data(), &bits, bytes.size());
+  return std::max(widen<double>(a)[0], widen<double>(Literal::from_bytes(b.shape(), std::move(bytes)))[0]);
 }
 
 Literal floats(const Call& call, bool normal) {
-  constexpr int kTries = 64;
   const double a = widen<double>(call.array(0))[0], b = widen<double>(call.array(1))[0];
+  const double last = normal ? 0 : last_of(call.array(0), call.array(1));
   Literal result(call.shape);
+  Words words(call.machine, result.num_elements() * (normal ? 2 : 1));
   std::byte* to = result.mutable_bytes().data();
   with_float(call.shape.dtype(), [&](const auto& access) {
     using Exact = typename std::decay_t<decltype(access)>::Exact;
     for (std::int64_t i = 0; i < result.num_elements(); ++i) {
-      access.store(to, i, static_cast<Exact>(draw_float(call, normal, a, b)));
-      // Rounding may reach b, which does not belong to the interval: then draw again.
-      for (int t = 0; t < kTries && !normal && static_cast<double>(access.load(to, i)) >= b; ++t)
-        access.store(to, i, static_cast<Exact>(draw_float(call, normal, a, b)));
+      const double x = normal ? a + b * words.normal() : a + (b - a) * words.unit();
+      access.store(to, i, static_cast<Exact>(x));
+      // Rounding may reach b, which does not belong to the interval.
+      if (!normal && static_cast<double>(access.load(to, i)) >= b) access.store(to, i, static_cast<Exact>(last));
     }
   });
   return result;

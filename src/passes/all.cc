@@ -5,6 +5,12 @@
 #include "passes/bitcast_reshapes.h"
 #include "passes/clear_layouts.h"
 #include "passes/cse.h"
+#include "passes/expand_async.h"
+#include "passes/expand_batch_norm.h"
+#include "passes/expand_dots.h"
+#include "passes/expand_rng.h"
+#include "passes/expand_scan.h"
+#include "passes/expand_structure.h"
 #include "passes/fold_constants.h"
 #include "passes/inline_calls.h"
 #include "passes/recognize_custom_calls.h"
@@ -25,6 +31,13 @@ constexpr Pass kAll[] = {
     {"bitcast-reshapes", bitcast_reshapes, "make reshapes of row-major arrays bitcasts"},
     {"clear-layouts", clear_layouts, "make all layouts row-major but those that bind"},
     {"cse", cse, "merge equal instructions, and equal computations that are applied"},
+    {"expand-async", expand_async, "do asynchronous work at its start"},
+    {"expand-batch-norm", expand_batch_norm, "make batch norms elementwise ops and sums"},
+    {"expand-ragged-dot", expand_ragged_dot, "make ragged dots loops of dots"},
+    {"expand-rng", expand_rng, "make random numbers of the module's state"},
+    {"expand-scaled-dot", expand_scaled_dot, "make scaled dots dots of products"},
+    {"expand-scan", expand_scan, "make scans loops"},
+    {"expand-structure", expand_structure, "forward domains; number the one device 0"},
     {"fold-constants", fold_constants, "compute what depends on constants alone"},
     {"inline-calls", inline_calls, "put called computations in the place of their calls"},
     {"recognize-custom-calls", recognize_custom_calls, "make custom calls that are opcodes those opcodes"},

@@ -111,6 +111,23 @@ Instruction* Make::dynamic_update_slice(Instruction* base, Instruction* update,
   return op(Opcode::DynamicUpdateSlice, base->shape(), std::move(operands));
 }
 
+Instruction* Make::iota(DType type, const Dims& dims, std::int64_t dimension) {
+  Instruction* i = op(Opcode::Iota, Shape::array(type, dims), {});
+  i->mutable_attr<hlo::IotaAttr>().dimension = dimension;
+  return i;
+}
+
+Instruction* Make::reduce(Opcode opcode, Instruction* a, Instruction* initial, const Dims& dimensions) {
+  Dims kept;
+  for (std::int64_t d = 0; d < a->shape().rank(); ++d)
+    if (std::ranges::find(dimensions, d) == dimensions.end()) kept.push_back(a->shape().dim(d));
+  const DType type = a->shape().dtype();
+  Instruction* i = op(Opcode::Reduce, Shape::array(type, std::move(kept)), {a, initial});
+  i->set_dimensions(dimensions);
+  i->set_called({add_combiner(computation_.module(), opcode, type)});
+  return i;
+}
+
 Instruction* Make::element(Instruction* tuple, std::int64_t index) {
   if (is(tuple, Opcode::Tuple)) return tuple->operand(index);
   for (Instruction* user : tuple->users())
@@ -120,6 +137,22 @@ Instruction* Make::element(Instruction* tuple, std::int64_t index) {
 
 Instruction* Make::tuple(const std::vector<Instruction*>& elements) {
   return finish(computation_.add_tuple(elements, like_.name()));
+}
+
+Instruction* Make::zeros(const Shape& shape) {
+  if (shape.is_token()) return op(Opcode::AfterAll, shape, {});
+  if (shape.is_array()) return splat(hlo::Literal(Shape::scalar(shape.dtype())), shape.dims());
+  std::vector<Instruction*> elements;
+  for (const Shape& element : shape.elements()) elements.push_back(zeros(element));
+  return tuple(elements);
+}
+
+hlo::Computation* add_combiner(hlo::Module& module, Opcode opcode, DType type) {
+  hlo::Computation* c = module.add_computation(std::string(hlo::name(opcode)) + "_" + std::string(name(type)));
+  Instruction* a = c->add_parameter(0, Shape::scalar(type), "a");
+  Instruction* b = c->add_parameter(1, Shape::scalar(type), "b");
+  c->set_root(c->add(opcode, Shape::scalar(type), {a, b}));
+  return c;
 }
 
 std::int64_t first_start(const Instruction& i) { return i.opcode() == Opcode::DynamicUpdateSlice ? 2 : 1; }

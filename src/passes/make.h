@@ -10,7 +10,9 @@ namespace hloom::passes {
 /// Makes instructions that stand for `like`: in its computation, with its name as the base and its metadata.
 class Make {
  public:
-  explicit Make(const Instruction& like) : like_(like), computation_(*like.parent()) {}
+  explicit Make(const Instruction& like) : Make(like, *like.parent()) {}
+  /// In another computation, as the body of a loop that does the work of `like`.
+  Make(const Instruction& like, hlo::Computation& computation) : like_(like), computation_(computation) {}
 
   Instruction* op(Opcode, Shape, std::vector<Instruction*> operands);
   /// Elementwise, in the shape of `a`.
@@ -36,8 +38,14 @@ class Make {
   Instruction* slice(Instruction* a, hlo::SliceAttr);
   Instruction* dynamic_slice(Instruction* a, const std::vector<Instruction*>& starts, const Dims& sizes);
   Instruction* dynamic_update_slice(Instruction* base, Instruction* update, const std::vector<Instruction*>& starts);
+  Instruction* iota(DType, const Dims& dims, std::int64_t dimension);
+  /// By a new computation of that opcode, from `initial`.
+  Instruction* reduce(Opcode, Instruction* a, Instruction* initial, const Dims& dimensions);
   Instruction* element(Instruction* tuple, std::int64_t index);
   Instruction* tuple(const std::vector<Instruction*>& elements);
+  /// Zeros, of any shape: of tuples and tokens too.
+  Instruction* zeros(const Shape&);
+  hlo::Computation& computation() const { return computation_; }
 
  private:
   Instruction* finish(Instruction* i);
@@ -45,6 +53,9 @@ class Make {
   const Instruction& like_;
   hlo::Computation& computation_;
 };
+
+/// A new computation of two scalars of that type.
+hlo::Computation* add_combiner(hlo::Module&, Opcode, DType);
 
 /// The start operands of a dynamic-slice or dynamic-update-slice as scalars: those it has, or elements of its one
 /// index vector, which are made.

@@ -10,10 +10,11 @@ namespace hloom::passes {
 /// The passes that are run in turn until none finds anything.
 std::span<const Pass* const> standard();
 
-/// clear-layouts, remove-markers and recognize-custom-calls; standard() to a fixed point, at most 8 rounds; then what
+/// clear-layouts, and the passes named expand-…, which leave nothing that has no compiled form but in parts; then
+/// remove-markers and recognize-custom-calls; standard() to a fixed point, at most 8 rounds; then what
 /// ends their work: remove-barriers, bitcast-reshapes, cse, remove-dead. After it: no calls, no layouts but row-major
 /// ones inside, no reshape but of what is not row-major, loops with `trip_count` where it is known, and each while or
-/// conditional with computations of its own. Leaves a scheduled module as it is. Cost: linear. Errors: those of run().
+/// conditional with computations of its own. A scheduled module is only expanded. Cost: linear. Errors: those of run().
 Expected<Changed> run_standard(hlo::Module&, const RunOptions& = {});
 
 }  // namespace hloom::passes

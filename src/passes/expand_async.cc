@@ -1,0 +1,49 @@
+#include "passes/expand_async.h"
+
+#include "base/try.h"
+#include "passes/expand.h"
+#include "passes/inline.h"
+#include "passes/make.h"
+
+namespace hloom::passes {
+namespace {
+
+// (first, second, context …): nobody reads the context.
+Instruction* started(Instruction& i, Instruction* first, Instruction* second) {
+  Make make(i);
+  std::vector<Instruction*> elements = {first, second};
+  for (std::size_t k = 2; k < i.shape().elements().size(); ++k) elements.push_back(make.zeros(i.shape().elements()[k]));
+  return make.tuple(elements);
+}
+
+Expected<Instruction*> start(Instruction& i) {
+  Instruction* operands = Make(i).tuple(i.operands());
+  return started(i, operands, inline_computation(*i.to_apply(), i.operands(), *i.parent()));
+}
+
+// (destination, source, context …)
+Expected<Instruction*> copy_start(Instruction& i) {
+  Instruction* copy = Make(i).op(Opcode::Copy, i.shape().element(0), {i.operand(0)});
+  return started(i, copy, i.operand(0));
+}
+
+Expected<Instruction*> same(Instruction& i) { return i.operand(0); }
+Expected<Instruction*> result(Instruction& i) { return Make(i).element(i.operand(0), 1); }
+Expected<Instruction*> destination(Instruction& i) { return Make(i).element(i.operand(0), 0); }
+
+}  // namespace
+
+Expected<Changed> expand_async(hlo::Module& module) {
+  auto changed = TRY(expand(module, Opcode::AsyncStart, start));
+  const std::pair<Opcode, Expansion> kRest[] = {{Opcode::AsyncUpdate, same},
+                                                {Opcode::AsyncDone, result},
+                                                {Opcode::CopyStart, copy_start},
+                                                {Opcode::CopyDone, destination}};
+  for (const auto& [opcode, expansion] : kRest) {
+    const Changed one = TRY(expand(module, opcode, expansion));
+    changed |= one;
+  }
+  return changed;
+}
+
+}  // namespace hloom::passes
