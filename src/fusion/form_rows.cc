@@ -190,12 +190,7 @@ class RowFormer {
       for (Instruction* r : reduces) refuse(*r, reason);
       return;
     }
-    RowGroup group{space, std::move(part), {}};
-    const std::unordered_set<const Instruction*> members(group.members.begin(), group.members.end());
-    for (Instruction* i : group.members)
-      if (i->is_root() || i->users().empty() ||
-          std::ranges::any_of(i->users(), [&](const Instruction* u) { return !members.contains(u); }))
-        group.roots.push_back(i);
+    RowGroup group{space, std::move(part)};
     number_passes(group);
     grouped_.insert(group.members.begin(), group.members.end());
     groups_.push_back(std::move(group));

@@ -12,7 +12,6 @@ namespace hloom::fusion {
 struct RowGroup {
   RowSpace space;
   std::vector<hlo::Instruction*> members;  ///< operands before users
-  std::vector<hlo::Instruction*> roots;    ///< members whose value is written
 };
 
 /// The row groups of a computation that runs: maximal sets of instructions tied to reduces of one space (tied_extents()), with a

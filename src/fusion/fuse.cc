@@ -46,7 +46,13 @@ class Fuser {
     if (options_.rows)
       for (const RowGroup& rows : form_rows(c_)) start(rows);
     for (auto i = order.rbegin(); i != order.rend(); ++i) place(**i);
-    for (Group* group : live_groups()) outline(*group);
+    for (Group* group : live_groups()) {
+      if (group->hero == Hero::Rows) {
+        drop_dead(*group);
+        std::ranges::sort(group->roots, {}, [&](const Instruction* r) { return position_.at(r); });
+      }
+      outline(*group);
+    }
     c_.sort();
   }
 
@@ -54,7 +60,8 @@ class Fuser {
   using Ids = std::set<std::size_t>;
 
   void place(Instruction& i) {
-    if (is_structural(i) || i.opcode() == Opcode::Fusion || groups_of_.contains(&i)) return;
+    if (is_structural(i) || i.opcode() == Opcode::Fusion) return;
+    if (groups_of_.contains(&i)) return place_in_rows(i);
     if (i.opcode() == Opcode::Constant && !is_free(i)) return;  // an array in memory
     if (is_free(i)) {  // scalars and iotas are made where they are used
       place_free(i);
@@ -82,6 +89,30 @@ class Fuser {
     if (written && reason.empty()) reason = "its value is needed whole";
     if (!joins_as_result(i, groups)) start(i);
     if (!groups.empty()) i.mutable_annotations().decisions["not_fused"] = reason;
+  }
+
+  // A member of a row group is computed again in the other kernels that want it if it is cheap, and otherwise written. What is
+  // written is read by all.
+  void place_in_rows(Instruction& i) {
+    const std::size_t own = *groups_of_.at(&i).begin();
+    Ids others;
+    bool written = i.is_root() || i.users().empty();
+    for (const Instruction* user : i.users()) {
+      const auto found = groups_of_.find(user);
+      if (found == groups_of_.end())
+        written = true;
+      else
+        others.insert(found->second.begin(), found->second.end());
+    }
+    others.erase(own);
+    std::string reason;
+    if (!written && others.empty()) return;
+    if (!written && is_cheap(i) && joins(i, others, reason)) {
+      for (const std::size_t g : others) add(i, g);
+      copied_chain_[&i] = 1 + longest_chain(i);
+      return;
+    }
+    groups_[own].roots.push_back(&i);
   }
 
   void place_free(Instruction& i) {
@@ -232,7 +263,6 @@ class Fuser {
     groups_.push_back({});
     Group& group = groups_.back();
     group.members.assign(rows.members.rbegin(), rows.members.rend());
-    group.roots = rows.roots;
     group.hero = Hero::Rows;
     group.rows = std::to_string(rows.space.rows()) + " of " + std::to_string(rows.space.columns());
     for (const Instruction* m : rows.members) {
@@ -295,6 +325,14 @@ class Fuser {
       if (back) return true;
     }
     return false;
+  }
+
+  // What only other kernels want and make themselves.
+  static void drop_dead(Group& group) {
+    std::unordered_set<const Instruction*> live(group.roots.begin(), group.roots.end());
+    for (const Instruction* m : group.members)
+      if (std::ranges::any_of(m->users(), [&](const Instruction* user) { return live.contains(user); })) live.insert(m);
+    std::erase_if(group.members, [&](const Instruction* m) { return !live.contains(m); });
   }
 
   std::vector<Group*> live_groups() {
