@@ -34,7 +34,8 @@ const std::set<std::string_view> kCompiled = {
     "async-done", "async-start", "async-update", "batch-norm-grad", "batch-norm-inference", "batch-norm-training",
     "copy-done", "copy-start", "domain", "partition-id", "ragged-dot", "replica-id", "rng", "scaled-dot", "scan",
     // sums, sorts, random bits
-    "convolution", "dot", "fft", "reduce", "reduce-window", "rng-bit-generator", "rng-get-and-update-state", "sort",
+    "cholesky", "convolution", "dot", "fft", "reduce", "reduce-window", "rng-bit-generator", "rng-get-and-update-state",
+    "sort", "triangular-solve",
     // control
     "call", "conditional", "get-tuple-element", "parameter", "constant", "tuple", "while",
     "add-dependency", "after-all", "map", "mulhi", "opt-barrier"};

@@ -3,6 +3,8 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "library/custom_call.h"
+#include "library/dense.h"
 #include "library/fft.h"
 
 namespace hloom::compiler {
@@ -29,6 +31,18 @@ Expected<> want_row_major(const Instruction& i) {
   return {};
 }
 
+Expected<> want_one_type(const Instruction& i) {
+  for (const Instruction* operand : i.operands())
+    if (operand->shape().dtype() != i.shape().dtype())
+      return fail(Code::Unimplemented, i.name(), ": ", i.opcode(), " of ", operand->shape().dtype(), " and ", i.shape().dtype());
+  return {};
+}
+
+Expected<library::RoutinePlan> named(const Instruction& i, Expected<library::RoutinePlan> plan) {
+  if (!plan) return fail(plan.error().code(), i.name(), ": ", plan.error().message());
+  return plan;
+}
+
 library::FftKind kind_of(hlo::FftType type) {
   switch (type) {
     case hlo::FftType::Fft: return library::FftKind::Forward;
@@ -45,6 +59,48 @@ library::FftProblem fft_problem(const Instruction& i) {
   return {kind_of(attr.type), real_type(from.dtype()) == DType::F64, from.dims(), attr.length};
 }
 
+// The value of a scalar operand that is known now.
+std::optional<std::int64_t> scalar_of(const Instruction& operand) {
+  const bool whole = operand.shape().is_array() && operand.shape().rank() == 0 &&
+                     (is_integral(operand.shape().dtype()) || operand.shape().dtype() == DType::Pred);
+  if (operand.opcode() != Opcode::Constant || !whole) return std::nullopt;
+  return element_as_int64(operand.literal(), 0);
+}
+
+library::CustomCallProblem custom_call_problem(const Instruction& i) {
+  library::CustomCallProblem p;
+  p.target = i.attr<hlo::CustomCallAttr>().target;
+  p.instruction = i.name();
+  p.backend_config = i.annotations().backend_config;
+  for (const Instruction* operand : i.operands()) {
+    for (const Shape* leaf : leaves(operand->shape())) p.operands.push_back(*leaf);
+    if (num_leaves(operand->shape()) == 1) p.scalars.push_back(scalar_of(*operand));
+    else p.scalars.resize(p.operands.size());
+  }
+  for (const Shape* leaf : leaves(i.shape())) p.results.push_back(*leaf);
+  return p;
+}
+
+std::int64_t batch_of(const Shape& matrices) {
+  std::int64_t batch = 1;
+  for (std::int64_t d = 0; d < matrices.rank() - 2; ++d) batch *= matrices.dim(d);
+  return batch;
+}
+
+library::CholeskyProblem cholesky_problem(const Instruction& i) {
+  return {i.shape().dtype(), batch_of(i.shape()), i.shape().dims().back(), i.attr<hlo::CholeskyAttr>().lower};
+}
+
+library::TriangularProblem triangular_problem(const Instruction& i) {
+  using Form = library::TriangularProblem::Form;
+  const auto& attr = i.attr<hlo::TriangularSolveAttr>();
+  const Shape& b = i.shape();
+  const Form form = attr.transpose_a == hlo::Transposition::None        ? Form::Plain
+                    : attr.transpose_a == hlo::Transposition::Transpose ? Form::Transposed
+                                                                        : Form::Adjoint;
+  return {b.dtype(), batch_of(b), b.dim(b.rank() - 2), b.dims().back(), attr.left_side, attr.lower, attr.unit_diagonal, form};
+}
+
 Expected<std::int64_t> workspace_bytes(const Instruction& step) {
   const Instruction& i = routine_of(step);
   if (i.opcode() == Opcode::Fft) return library::fft_workspace_bytes(fft_problem(i));
@@ -58,7 +114,7 @@ bool is_routine(const Instruction& step) {
   if (step.opcode() == Opcode::CustomCall) return true;
   if (step.opcode() != Opcode::Fusion || step.attr<hlo::FusionAttr>().kind != hlo::FusionKind::Custom) return false;
   const Opcode root = routine_of(step).opcode();
-  return root == Opcode::Fft;
+  return root == Opcode::Fft || root == Opcode::Cholesky || root == Opcode::TriangularSolve;
 }
 
 Expected<library::RoutinePlan> plan_routine(const Instruction& step) {
@@ -67,9 +123,14 @@ Expected<library::RoutinePlan> plan_routine(const Instruction& step) {
     case Opcode::Fft:
       TRY(want_row_major(i));
       return library::plan_fft(fft_problem(i));
-    case Opcode::CustomCall:
-      return fail(Code::Unimplemented, i.name(), ": no code yet for the custom call target ",
-                  i.attr<hlo::CustomCallAttr>().target);
+    case Opcode::Cholesky:
+      TRY(want_row_major(i));
+      return named(i, library::plan_cholesky(cholesky_problem(i)));
+    case Opcode::TriangularSolve:
+      TRY(want_row_major(i));
+      TRY(want_one_type(i));
+      return named(i, library::plan_triangular_solve(triangular_problem(i)));
+    case Opcode::CustomCall: return named(i, library::plan_custom_call(custom_call_problem(i)));
     default: break;
   }
   return fail(Code::Unimplemented, i.name(), ": no routine for ", i.opcode(), " of ", i.shape());

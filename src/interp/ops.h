@@ -70,6 +70,7 @@ Expected<Value> call(const Call&);
 Expected<Value> async_start(const Call&);
 Expected<Value> copy_start(const Call&);
 Expected<Value> custom_call(const Call&);  // custom_call.cc
+Expected<Value> routine_call(const Call&);  // routine_call.cc
 
 // Dynamic sizes (hlo-ops 11): dynamic_sizes.cc
 Expected<Value> get_dimension_size(const Call&);
