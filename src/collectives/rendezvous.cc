@@ -1,0 +1,231 @@
+#include "collectives/rendezvous.h"
+
+#include <thread>
+
+#include "base/check.h"
+#include "base/fail.h"
+#include "base/try.h"
+
+// A device publishes a stage by one store to its own line of the operation and then looks whether anybody sleeps; who
+// is going to sleep says so first and looks at the line once more. Both in sequentially consistent order: one of the
+// two sees the other. Before a device works it says so (stage 2) and then looks whether the run has failed, so that
+// whoever saw the failure first and wants to go sees who still reads its memory.
+
+namespace hloom::collectives {
+namespace {
+
+constexpr std::uint64_t kArrived = 1, kWorking = 2, kFinished = 3;
+constexpr int kSpins = 4000;
+constexpr std::size_t kNamed = 8;  // devices that a message lists
+
+std::uint64_t stage_of(std::uint64_t round, std::uint64_t part) { return 4 * round + part; }
+std::uint64_t part_of(std::uint64_t stage) { return stage % 4; }
+
+void pause_processor() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+Rendezvous::Rendezvous(std::int64_t num_devices, std::int64_t num_operations)
+    : num_operations_(num_operations),
+      lines_(new Line[static_cast<std::size_t>(num_devices * num_operations)]),
+      devices_(static_cast<std::size_t>(num_devices)),
+      ended_(num_devices) {
+  for (Device& device : devices_) device.members.reserve(devices_.size());
+}
+
+void Rendezvous::begin(std::chrono::milliseconds timeout, bool spin) {
+  HLOOM_CHECK(ended_ == num_devices());
+  timeout_ = timeout;
+  spin_ = spin;
+  failed_.store(false, std::memory_order_relaxed);
+  error_.reset();
+  ended_ = 0;
+  for (Device& device : devices_) {
+    device.ended = false;
+    device.last.store(nullptr, std::memory_order_relaxed);
+  }
+  for (std::int64_t k = 0; k < num_devices() * num_operations_; ++k) {
+    Line& line = lines_[static_cast<std::size_t>(k)];
+    line.stage.store(0, std::memory_order_relaxed);
+    line.round = 0;
+  }
+}
+
+Expected<> Rendezvous::arrive(std::int64_t device, const Operation& operation, Buffers buffers) {
+  HLOOM_CHECK(operation.member(device).group >= 0);
+  if (failed()) return error();
+  Line& mine = line(device, operation);
+  mine.operation = &operation;
+  mine.buffers = buffers;
+  of(device).last.store(&operation, std::memory_order_relaxed);
+  publish(device, operation, stage_of(++mine.round, kArrived));
+  return {};
+}
+
+Expected<std::span<const Rendezvous::Buffers>> Rendezvous::wait(std::int64_t device, const Operation& operation) {
+  Line& mine = line(device, operation);
+  TRY(await_all(device, operation, stage_of(mine.round, kArrived)));
+  TRY(check_agreement(device, operation));
+  mine.stage.store(stage_of(mine.round, kWorking), std::memory_order_seq_cst);
+  if (failed_.load(std::memory_order_seq_cst)) {
+    mine.stage.store(stage_of(mine.round, kFinished), std::memory_order_seq_cst);
+    return error();
+  }
+  std::vector<Buffers>& members = of(device).members;
+  members.clear();
+  for (const std::int64_t member : operation.group_of(device)) members.push_back(line(member, operation).buffers);
+  return std::span<const Buffers>(members);
+}
+
+Expected<> Rendezvous::leave(std::int64_t device, const Operation& operation) {
+  const std::uint64_t finished = stage_of(line(device, operation).round, kFinished);
+  publish(device, operation, finished);
+  return await_all(device, operation, finished);
+}
+
+void Rendezvous::publish(std::int64_t device, const Operation& operation, std::uint64_t stage) {
+  line(device, operation).stage.store(stage, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::int64_t member : operation.group_of(device)) {
+    const Device& sleeper = of(member);
+    const bool waits_for_this = sleeper.waits_for == device && sleeper.waits_at->number == operation.number;
+    if (waits_for_this && sleeper.waits_for_stage <= stage) of(member).wake.notify_one();
+  }
+}
+
+Expected<> Rendezvous::await_all(std::int64_t device, const Operation& operation, std::uint64_t stage) {
+  for (const std::int64_t member : operation.group_of(device)) TRY(await(device, operation, member, stage));
+  return {};
+}
+
+Expected<> Rendezvous::await(std::int64_t device, const Operation& operation, std::int64_t member,
+                             std::uint64_t stage) {
+  if (spin_until(member, operation, stage)) return {};
+  if (std::optional<Error> error = sleep_until(device, operation, member, stage)) return *std::move(error);
+  return {};
+}
+
+bool Rendezvous::spin_until(std::int64_t member, const Operation& operation, std::uint64_t stage) {
+  for (int i = spin_ ? kSpins : 1; i > 0; --i) {
+    if (has_come(member, operation, stage)) return true;
+    if (i > 1) pause_processor();
+  }
+  return false;
+}
+
+std::optional<Error> Rendezvous::sleep_until(std::int64_t device, const Operation& operation, std::int64_t member,
+                                             std::uint64_t stage) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout_;
+  Device& me = of(device);
+  std::unique_lock<std::mutex> lock(mutex_);
+  me.waits_at = &operation;
+  me.waits_for = member;
+  me.waits_for_stage = stage;
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  while (!has_come(member, operation, stage) && !error_) {
+    if (all_wait_in_vain()) {
+      fail_locked(waits_in_vain());
+    } else if (timeout_.count() == 0) {
+      me.wake.wait(lock);
+    } else if (me.wake.wait_until(lock, deadline) == std::cv_status::timeout && !has_come(member, operation, stage) &&
+               !error_) {
+      fail_locked(too_late(device, operation, stage));
+    }
+  }
+  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  me.waits_for = -1;
+  me.waits_at = nullptr;
+  return has_come(member, operation, stage) ? std::nullopt : error_;
+}
+
+Expected<> Rendezvous::check_agreement(std::int64_t device, const Operation& operation) {
+  for (const std::int64_t member : operation.group_of(device)) {
+    const auto problem = difference(operation, *line(member, operation).operation);
+    if (!problem) continue;
+    fail(base::fail(Code::InvalidArgument, operation.name, ": devices ", device, " and ", member,
+                    " do not mean the same: ", *problem));
+    return error();
+  }
+  return {};
+}
+
+// With the mutex: nobody runs, and nobody who sleeps has what it waits for.
+bool Rendezvous::all_wait_in_vain() {
+  if (sleepers_.load(std::memory_order_seq_cst) + ended_ != num_devices()) return false;
+  for (const Device& device : devices_)
+    if (device.waits_for >= 0 && has_come(device.waits_for, *device.waits_at, device.waits_for_stage)) return false;
+  return true;
+}
+
+void Rendezvous::fail_locked(Error error) {
+  if (error_) return;
+  error_ = std::move(error);
+  failed_.store(true, std::memory_order_seq_cst);
+  for (Device& device : devices_) device.wake.notify_one();
+}
+
+void Rendezvous::fail(Error error) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  fail_locked(std::move(error));
+}
+
+Error Rendezvous::error() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return *error_;
+}
+
+std::string Rendezvous::whereabouts(std::int64_t device) {
+  const Device& d = of(device);
+  std::string text = "device " + std::to_string(device);
+  if (d.ended) return text + " has ended";
+  if (d.waits_for >= 0) return text + " waits at " + d.waits_at->name;
+  const Operation* last = d.last.load(std::memory_order_relaxed);
+  return text + (last == nullptr ? " has met nobody yet" : " was last at " + last->name);
+}
+
+Error Rendezvous::waits_in_vain() {
+  std::string all;
+  for (std::size_t k = 0; k < std::min(devices_.size(), kNamed); ++k)
+    all += (k > 0 ? ", " : "") + whereabouts(static_cast<std::int64_t>(k));
+  return base::fail(Code::InvalidArgument, "devices wait for each other in vain: ", all,
+                    devices_.size() > kNamed ? ", …" : "");
+}
+
+Error Rendezvous::too_late(std::int64_t device, const Operation& operation, std::uint64_t stage) {
+  std::string missing;
+  std::size_t count = 0;
+  for (const std::int64_t member : operation.group_of(device)) {
+    if (has_come(member, operation, stage) || ++count > kNamed) continue;
+    missing += (count > 1 ? ", " : "") + whereabouts(member);
+  }
+  return base::fail(Code::DeadlineExceeded, operation.name, ": device ", device, " has waited ", timeout_.count(),
+                    " ms for the other participants; missing: ", missing, count > kNamed ? ", …" : "");
+}
+
+void Rendezvous::end(std::int64_t device) {
+  if (failed()) {
+    // Meetings that it leaves behind: who had begun before the failure may still be at work on its memory.
+    for (std::int64_t number = 0; number < num_operations_; ++number) {
+      const Line& mine = lines_[static_cast<std::size_t>(device * num_operations_ + number)];
+      if (mine.round == 0) continue;
+      for (const std::int64_t member : mine.operation->group_of(device)) {
+        if (member == device) continue;
+        while (part_of(line(member, *mine.operation).stage.load(std::memory_order_seq_cst)) == kWorking)
+          std::this_thread::yield();
+      }
+    }
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  of(device).ended = true;
+  ++ended_;
+  if (sleepers_.load(std::memory_order_seq_cst) > 0 && all_wait_in_vain()) fail_locked(waits_in_vain());
+}
+
+}  // namespace hloom::collectives
