@@ -1,6 +1,7 @@
 #include "buffers/check_assignment.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -175,6 +176,7 @@ class Checker {
       const Contents& part = values_[operand];
       all.insert(all.end(), part.begin(), part.end());
     }
+    if (const Instruction* start = collective_start(i)) read_until_done(i, *start);
     std::int64_t element = 0;
     switch (i.opcode()) {
       case Opcode::GetTupleElement: element = i.tuple_index(); break;
@@ -189,6 +191,17 @@ class Checker {
     }
     const auto first = all.begin() + first_leaf(i.operand(0)->shape(), element);
     values_[&i] = Contents(first, first + a_.num_leaves(i));
+  }
+
+  // What the start of a collective reads and writes is there until it is done.
+  void read_until_done(const Instruction& done, const Instruction& start) {
+    const auto read_all = [&](const Instruction& named) {
+      const Contents& contents = values_[&named];
+      for (std::size_t leaf = 0; leaf < contents.size(); ++leaf)
+        read(done, named, static_cast<std::int64_t>(leaf), contents[leaf]);
+    };
+    for (const Instruction* operand : start.operands()) read_all(*operand);
+    read_all(start);
   }
 
   void follow_work(const Instruction& i) {
@@ -206,11 +219,9 @@ class Checker {
     const Slice workspace = a_.workspace(i);
     memory_.forget(workspace);
     values_[&i] = own(i);
-    // Element 1 of an asynchronous copy is its source, which is not written.
-    const bool is_copy_start = i.opcode() == Opcode::CopyStart;
-    const std::int64_t sources = is_copy_start ? static_cast<std::int64_t>(values_[i.operand(0)].size()) : 0;
+    const OperandLeaves named = operand_leaves(i);  // those are not written
     for (std::int64_t leaf = 0; leaf < a_.num_leaves(i); ++leaf) {
-      if (leaf >= sources && leaf < 2 * sources) continue;
+      if (named.contain(leaf)) continue;
       const Slice& s = a_.slice(i, leaf);
       if (s.bytes > 0 && !a_.allocation(s).writable) report(i.name(), "{", leaf, "}: writes read-only memory");
       for (std::int64_t other = 0; other < leaf; ++other)
@@ -218,8 +229,10 @@ class Checker {
       if (overlap(s, workspace)) report(i.name(), "{", leaf, "}: overlaps the workspace");
       memory_.write(s, {&i, leaf});
     }
-    const Contents source = is_copy_start ? values_[i.operand(0)] : Contents();
-    std::ranges::copy(source, values_[&i].begin() + sources);
+    Contents operands;
+    for (const Instruction* operand : i.operands()) std::ranges::copy(values_[operand], std::back_inserter(operands));
+    for (std::int64_t k = 0; k < named.count; ++k)
+      values_[&i][static_cast<std::size_t>(named.first + k)] = operands[static_cast<std::size_t>(k)];
   }
 
   void check_written_over(const Instruction& i, std::int64_t k, std::int64_t leaf,
@@ -228,7 +241,7 @@ class Checker {
     for (std::int64_t r = 0; r < a_.num_leaves(i); ++r) {
       const Slice& result = a_.slice(i, r);
       if (!overlap(operand, result)) continue;
-      if (i.opcode() == Opcode::CopyStart && r > 0) continue;
+      if (operand_leaves(i).contain(r)) continue;
       const bool in_place = std::ranges::find(pairs, InPlacePair{r, k, leaf}) != pairs.end();
       const bool by_element = leaf == 0 && operand == result && may_overwrite(i, k, r);
       if (!in_place && !by_element)

@@ -68,6 +68,7 @@ void Flow::use(ValueId v, const Computation& c, Point point) {
 
 void Flow::collect(const Computation& c) {
   for (const Instruction& i : c.instructions()) {
+    if (const Instruction* start = collective_start(i)) use_until_done(*start, c, timeline_.of(i).begin);
     if (is_alias(i) || i.opcode() == Opcode::Parameter || i.opcode() == Opcode::Constant) continue;
     collect_in_place(i);
     collect_uses(i);
@@ -125,6 +126,13 @@ void Flow::collect_uses(const Instruction& i) {
       use(operand[leaf], c, in_place ? place.read() : place.work());
     }
   }
+}
+
+// Others read the operands of a collective, and write its results, until it is done.
+void Flow::use_until_done(const Instruction& start, const Computation& c, Point done) {
+  for (const Instruction* operand : start.operands())
+    for (const ValueId v : values_.of(*operand)) use(v, c, done);
+  for (const ValueId v : values_.of(start)) use(v, c, done);
 }
 
 void Flow::collect_in_place(const Instruction& i) {

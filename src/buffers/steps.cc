@@ -82,6 +82,24 @@ bool is_alias(const Instruction& i) {
   }
 }
 
+OperandLeaves operand_leaves(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::CopyStart: return {num_leaves(i.operand(0)->shape()), num_leaves(i.operand(0)->shape())};
+    case Opcode::AllGatherStart:
+    case Opcode::CollectivePermuteStart: return {0, num_leaves(i.shape().element(0))};
+    default: return {};
+  }
+}
+
+const Instruction* collective_start(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::AllGatherDone:
+    case Opcode::AllReduceDone:
+    case Opcode::CollectivePermuteDone: return i.operand(0);
+    default: return nullptr;
+  }
+}
+
 std::int64_t leaf_bytes(const Shape& leaf) { return leaf.is_array() ? leaf.size_bytes() : 0; }
 
 bool is_plain_copy(const Instruction& i) {

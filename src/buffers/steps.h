@@ -23,6 +23,17 @@ Expected<> unshare_steps(hlo::Module&);
 /// bitcasts, reshapes that keep the bytes in order, barriers, the done halves of asynchronous forms.
 bool is_alias(const hlo::Instruction&);
 
+/// Leaves of the result of a start that are its operands' memory, named again: the source of a copy, the first element of
+/// what collectives start. `count` is 0 for all others.
+struct OperandLeaves {
+  std::int64_t first = 0, count = 0;
+  bool contain(std::int64_t leaf) const { return leaf >= first && leaf < first + count; }
+};
+OperandLeaves operand_leaves(const hlo::Instruction&);
+
+/// The start of a collective that `i` is the done of, at which the work ends; null for all others.
+const hlo::Instruction* collective_start(const hlo::Instruction& i);
+
 /// A leaf: array, token, opaque handle.
 /// Bytes that a leaf takes; 0 for tokens and such.
 std::int64_t leaf_bytes(const Shape& leaf);

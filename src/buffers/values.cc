@@ -1,5 +1,8 @@
 #include "buffers/values.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/check.h"
 #include "buffers/steps.h"
 
@@ -84,10 +87,11 @@ void Values::visit(const Instruction& i) {
   }
   if (is_alias(i)) return visit_alias(i);
   make_all(Value::Kind::Made, i);
-  // The source of an asynchronous copy is its operand.
-  if (i.opcode() == Opcode::CopyStart)
-    for (std::size_t k = 0; k < of(*i.operand(0)).size(); ++k)
-      names_[static_cast<std::size_t>(of(i)[of(*i.operand(0)).size() + k])] = of(*i.operand(0))[k];
+  const OperandLeaves named = operand_leaves(i);
+  std::vector<ValueId> operands;
+  for (const Instruction* operand : i.operands()) std::ranges::copy(of(*operand), std::back_inserter(operands));
+  for (std::int64_t k = 0; k < named.count; ++k)
+    names_[static_cast<std::size_t>(of(i, named.first + k))] = operands[static_cast<std::size_t>(k)];
 }
 
 void Values::visit_while(const Instruction& i) {

@@ -73,6 +73,7 @@ class Flow {
   void read_donations();
   void collect(const hlo::Computation&);
   void collect_uses(const hlo::Instruction&);
+  void use_until_done(const hlo::Instruction& start, const hlo::Computation&, Point done);
   void collect_in_place(const hlo::Instruction&);
   void collect_meetings(const hlo::Instruction&);
   void collect_predicates();

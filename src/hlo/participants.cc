@@ -177,4 +177,51 @@ Expected<std::vector<std::vector<std::int64_t>>> group_ids(const Instruction& i)
   return groups;
 }
 
+Expected<std::vector<std::vector<std::int64_t>>> device_groups(const Instruction& i) {
+  const GroupMode mode = TRY(group_mode(i));
+  const std::int64_t replicas = i.module().config().replica_count, partitions = i.module().config().num_partitions;
+  std::vector<std::vector<std::int64_t>> groups;
+  for (const std::vector<std::int64_t>& ids : TRY(group_ids(i))) {
+    std::vector<std::int64_t> devices;
+    switch (mode) {
+      case GroupMode::CrossReplica:
+        for (std::int64_t p = 0; p < partitions; ++p) {
+          devices.clear();
+          for (const std::int64_t replica : ids) devices.push_back(replica * partitions + p);
+          groups.push_back(devices);
+        }
+        break;
+      case GroupMode::CrossPartition:
+        for (std::int64_t r = 0; r < replicas; ++r) {
+          devices.clear();
+          for (const std::int64_t partition : ids) devices.push_back(r * partitions + partition);
+          groups.push_back(devices);
+        }
+        break;
+      case GroupMode::CrossReplicaAndPartition:
+        for (const std::int64_t replica : ids)
+          for (std::int64_t p = 0; p < partitions; ++p) devices.push_back(replica * partitions + p);
+        groups.push_back(std::move(devices));
+        break;
+      case GroupMode::FlattenedId: groups.push_back(ids); break;
+    }
+  }
+  return groups;
+}
+
+Expected<std::vector<std::pair<std::int64_t, std::int64_t>>> device_pairs(const Instruction& i) {
+  const bool of_partitions = TRY(group_mode(i)) == GroupMode::CrossPartition;
+  const std::int64_t replicas = i.module().config().replica_count, partitions = i.module().config().num_partitions;
+  const std::int64_t ids = TRY(num_group_ids(i));
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
+  for (const auto& [source, target] : i.attr<PermuteAttr>().pairs) {
+    if (source < 0 || target < 0 || source >= ids || target >= ids)
+      return wrong(i, "names the pair {", source, ",", target, "} of ", ids, " ids");
+    for (std::int64_t k = 0; k < (of_partitions ? replicas : partitions); ++k)
+      pairs.emplace_back(of_partitions ? k * partitions + source : source * partitions + k,
+                         of_partitions ? k * partitions + target : target * partitions + k);
+  }
+  return pairs;
+}
+
 }  // namespace hloom::hlo

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "hlo/instruction.h"
@@ -30,5 +31,13 @@ Expected<std::int64_t> group_size(const Instruction&);
 /// Errors: InvalidArgument if the form is broken, an id is out of range, missing or repeated, or sizes differ where
 ///         they may not. Cost: the number of ids.
 Expected<std::vector<std::vector<std::int64_t>>> group_ids(const Instruction&);
+
+/// The devices (replica·num_partitions + partition) that exchange data with each other, in the order of their ranks, from
+/// the module's replica and partition counts: each group of ids once for each partition or replica that runs it.
+/// Errors: as group_ids(). Cost: the number of devices.
+Expected<std::vector<std::vector<std::int64_t>>> device_groups(const Instruction&);
+
+/// The source-target pairs of a permute as devices. Errors: as group_ids().
+Expected<std::vector<std::pair<std::int64_t, std::int64_t>>> device_pairs(const Instruction&);
 
 }  // namespace hloom::hlo
