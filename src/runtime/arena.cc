@@ -1,5 +1,6 @@
 #include "runtime/arena.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/fail.h"
@@ -66,7 +67,8 @@ void ProgramArena::release(std::unique_ptr<RunState> state) {
     return;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (static_cast<int>(others_.size()) + 1 < available_cpus()) others_.push_back(std::move(state));
+  const std::int64_t most = std::max<std::int64_t>(available_cpus(), num_devices(program_));
+  if (static_cast<std::int64_t>(others_.size()) + 1 < most) others_.push_back(std::move(state));
 }
 
 void ProgramArena::trim() {

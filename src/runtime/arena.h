@@ -30,6 +30,7 @@ struct RunState {
   std::vector<std::byte*> ports;
   std::vector<std::int64_t> iterations;  ///< of each loop
   std::vector<Range> ranges;             ///< room to sort in
+  std::vector<void*> room;               ///< for the pointers of a collective's folds
   base::RunStatus status;
 
   Scratch call_scratch(const Layout& layout, std::int64_t stride) const {
@@ -51,7 +52,8 @@ class ProgramArena {
 
   /// A state with scratch for so many threads. Errors: ResourceExhausted if there is no memory.
   Expected<std::unique_ptr<RunState>> acquire(std::int32_t num_threads);
-  /// Keeps the state for the next acquire(), or frees it if as many are kept as there are processors.
+  /// Keeps the state for the next acquire(), or frees it if as many are kept as there are processors, or
+  /// devices of the program.
   void release(std::unique_ptr<RunState>);
   /// Frees the states that are kept.
   void trim();

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/try.h"
+#include "collectives/share.h"
 #include "runtime/arena.h"
 #include "runtime/float_mode.h"
 #include "runtime/fork_join.h"
@@ -27,8 +29,9 @@ void copy(ThreadPool& pool, std::byte* to, const std::byte* from, std::int64_t s
 // One run of a program.
 class Run {
  public:
-  Run(const Program& program, const Layout& layout, RunState& state, ThreadPool& pool, const RunOptions& options)
-      : program_(program), layout_(layout), state_(state), pool_(pool), options_(options) {}
+  Run(const Program& program, const Layout& layout, RunState& state, ThreadPool& pool, const RunOptions& options,
+      const Device& device)
+      : program_(program), layout_(layout), state_(state), pool_(pool), options_(options), device_(device) {}
 
   void bind(Values parameters, Values results) {
     for (std::size_t i = 0; i < parameters.size(); ++i) state_.ports[i] = parameters[i].data();
@@ -86,6 +89,52 @@ class Run {
     return base::take_failure(state_.status, std::get<Call>(step.of).name);
   }
 
+  void write_number(const Operation& operation, std::int64_t value) const {
+    const auto number = static_cast<std::uint32_t>(value);
+    std::memcpy(*pointers(operation), &number, sizeof(number));
+  }
+
+  // The device's part in a collective. What a done needs its start has said.
+  Expected<> meet(const Operation& operation) {
+    const collectives::Operation& what = program_.collectives[operation.target];
+    const collectives::Rendezvous::Buffers own = pointers(operation);
+    collectives::Rendezvous* others = what.group_of(device_.number).size() < 2 ? nullptr : device_.others;
+    if (others != nullptr && operation.kind != Kind::DoneCollective) TRY(others->arrive(device_.number, what, own));
+    if (operation.kind == Kind::StartCollective) return {};
+    std::span<const collectives::Rendezvous::Buffers> members(&own, 1);
+    if (others != nullptr) members = TRY(others->wait(device_.number, what));
+    const Expected<> worked = share_in(what, members);
+    if (others == nullptr) return worked;
+    if (!worked) others->fail(worked.error());
+    return others->leave(device_.number, what);
+  }
+
+  Expected<> share_in(const collectives::Operation& what, std::span<const collectives::Rendezvous::Buffers> members) {
+    const auto share = TRY(collectives::Share::create(what, device_.number, members, state_.room));
+    const std::int64_t workers =
+        std::min({share.work_bytes() / kCopyPart, share.num_units(), std::int64_t{pool_.num_threads()}});
+    if (workers <= 1) {
+      share.run(0, share.num_units());
+      return {};
+    }
+    struct Work {
+      const collectives::Share& share;
+      std::int64_t units;
+    } work{share, share.num_units()};
+    const ThreadPool::Body body = [](void* context, int w, int n) {
+      const Work& all = *static_cast<const Work*>(context);
+      all.share.run(first_block(all.units, w, n), first_block(all.units, w + 1, n));
+    };
+    pool_.run(static_cast<int>(workers), body, &work);
+    return {};
+  }
+
+  // A device whose loop would never end leaves it when the run has failed elsewhere.
+  Expected<> check_others() const {
+    if (device_.others != nullptr && device_.others->failed()) return device_.others->error();
+    return {};
+  }
+
   template <bool kObserved>
   Expected<> walk() {
     const auto end = static_cast<std::uint32_t>(layout_.operations.size());
@@ -111,10 +160,12 @@ class Run {
           if (first_byte(operation) == std::byte{0}) at = operation.target;
           break;
         case Kind::Repeat:
+          TRY(check_others());
           ++iteration(operation);
           at = operation.target;
           break;
         case Kind::RepeatUntil:
+          TRY(check_others());
           if (++iteration(operation) < operation.count) at = operation.target;
           break;
         case Kind::SwitchPred:
@@ -122,6 +173,20 @@ class Run {
           at = layout_.targets[operation.target + static_cast<std::size_t>(branch(operation))];
           break;
         case Kind::Goto: at = operation.target; break;
+        case Kind::ReplicaNumber:
+          write_number(operation, device_.number / program_.partitions);
+          if constexpr (kObserved) observe(operation);
+          break;
+        case Kind::PartitionNumber:
+          write_number(operation, device_.number % program_.partitions);
+          if constexpr (kObserved) observe(operation);
+          break;
+        case Kind::Collective:
+        case Kind::StartCollective:
+        case Kind::DoneCollective:
+          TRY(meet(operation));
+          if constexpr (kObserved) observe(operation);
+          break;
       }
     }
     return {};
@@ -153,6 +218,7 @@ class Run {
   RunState& state_;
   ThreadPool& pool_;
   const RunOptions& options_;
+  const Device& device_;
 };
 
 }  // namespace
@@ -162,6 +228,14 @@ struct Executor::Impl {
   const Program program;
   Layout layout;
   ProgramArena arena{program, layout};
+
+  Expected<> run(const Device& device, RunState& state, Values parameters, Values results, ThreadPool& pool,
+                 const RunOptions& options) const {
+    TRY(check_values(program, parameters, results, state.ranges));
+    Run run(program, layout, state, pool, options, device);
+    run.bind(parameters, results);
+    return run.run();
+  }
 };
 
 Expected<std::unique_ptr<Executor>> Executor::create(Program program) {
@@ -171,16 +245,22 @@ Expected<std::unique_ptr<Executor>> Executor::create(Program program) {
 }
 
 Expected<> Executor::execute(Values parameters, Values results, ThreadPool& pool, const RunOptions& options) const {
+  if (const std::int64_t devices = num_devices(impl_->program); devices != 1)
+    return fail(Code::InvalidArgument, impl_->program.name, ": runs on ", devices, " devices at once, not on one");
+  return execute_device({}, parameters, results, pool, options);
+}
+
+Expected<> Executor::execute_device(const Device& device, Values parameters, Values results, ThreadPool& pool,
+                                    const RunOptions& options) const {
   const DefaultFloatMode mode;
-  std::unique_ptr<RunState> state = TRY(impl_->arena.acquire(pool.num_threads()));
-  Expected<> checked = check_values(impl_->program, parameters, results, state->ranges);
-  if (checked) {
-    Run run(impl_->program, impl_->layout, *state, pool, options);
-    run.bind(parameters, results);
-    checked = run.run();
+  Expected<std::unique_ptr<RunState>> state = impl_->arena.acquire(pool.num_threads());
+  Expected<> done = state ? impl_->run(device, **state, parameters, results, pool, options) : state.error();
+  if (device.others != nullptr) {
+    if (!done) device.others->fail(done.error());
+    device.others->end(device.number);  // from here on nobody reads the arena
   }
-  impl_->arena.release(std::move(state));
-  return checked;
+  if (state) impl_->arena.release(*std::move(state));
+  return done;
 }
 
 const Program& Executor::program() const { return impl_->program; }

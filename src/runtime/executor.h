@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 
+#include "collectives/rendezvous.h"
 #include "hloom/error.h"
 #include "runtime/program.h"
 #include "runtime/threads.h"
@@ -29,6 +30,12 @@ struct RunOptions {
   const std::function<void(const StepEvent&)>* observer = nullptr;
 };
 
+/// Which device a run is, and where it meets the others.
+struct Device {
+  std::int64_t number = 0;
+  collectives::Rendezvous* others = nullptr;  ///< null: there are none
+};
+
 /// A program that is ready to run. Any number of threads may call execute() at once, on the same or different pools.
 class Executor {
  public:
@@ -39,11 +46,17 @@ class Executor {
   /// Runs the program once; returns when all results are written. `parameters[i]` is read, and overwritten only where
   /// it is the memory of the result that is aliased with it. `results[i]` may be exactly the memory of that parameter;
   /// apart from that no result overlaps anything. The floating point mode is the default one during the run.
-  /// Errors: InvalidArgument if a count, size, address or overlap is not as the program says; ResourceExhausted if
-  ///         there is no memory for the arena; then nothing has run. What a call reports, with its name in front; then
-  ///         nothing after it has run, and the results are undefined.
+  /// Errors: InvalidArgument if a count, size, address or overlap is not as the program says, or it is one for several
+  ///         devices; ResourceExhausted if there is no memory for the arena; then nothing has run. What a call reports,
+  ///         with its name in front; then nothing after it has run, and the results are undefined.
   Expected<> execute(std::span<const std::span<std::byte>> parameters, std::span<const std::span<std::byte>> results,
                      ThreadPool& pool = process_pool(), const RunOptions& options = {}) const;
+
+  /// The same as one of several devices, which all have to run at once (devices.h does that).
+  /// Errors: those of execute(), which the other devices are told; those of the rendezvous. Results are then undefined.
+  Expected<> execute_device(const Device&, std::span<const std::span<std::byte>> parameters,
+                            std::span<const std::span<std::byte>> results, ThreadPool& pool,
+                            const RunOptions& options = {}) const;
 
   const Program& program() const;
   /// Bytes of one run's arena, and of its workers' scratch on so many threads.

@@ -20,6 +20,7 @@ class Builder {
   explicit Builder(const Program& program) : program_(program) {}
 
   Expected<Layout> build() {
+    TRY(check_collectives());
     TRY(place_allocations());
     TRY(check_aliases());
     TRY(add_steps(program_.steps));
@@ -83,6 +84,17 @@ class Builder {
     for (const Alias& alias : program_.aliases)
       if (alias.parameter == number) return port_of_result(alias.result);
     return number;
+  }
+
+  Expected<> check_collectives() const {
+    if (program_.replicas < 1 || program_.partitions < 1) return wrong("a program without devices");
+    for (std::size_t n = 0; n < program_.collectives.size(); ++n) {
+      const collectives::Operation& operation = program_.collectives[n];
+      if (operation.number != static_cast<std::int64_t>(n)) return wrong("a collective with another's number");
+      if (static_cast<std::int64_t>(operation.members.size()) != num_devices(program_))
+        return wrong("a collective of other devices");
+    }
+    return {};
   }
 
   Expected<> check_aliases() const {
@@ -223,6 +235,28 @@ class Builder {
       add(Kind::Goto);
     }
     for (std::uint32_t end : ends) layout_.operations[end].target = here();
+    return {};
+  }
+
+  Expected<> add_step(const DeviceNumber& number) {
+    if (number.to.size_bytes != 4) return wrong("a device's number has four bytes");
+    const std::uint32_t pointer = TRY(add_pointers({&number.to, 1}));
+    add(number.of == DeviceNumber::Of::Replica ? Kind::ReplicaNumber : Kind::PartitionNumber).pointer = pointer;
+    return {};
+  }
+
+  Expected<> add_step(const Collective& collective) {
+    const auto number = static_cast<std::size_t>(collective.number);
+    if (collective.number < 0 || number >= program_.collectives.size()) return wrong("a collective that is not there");
+    const collectives::Operation& operation = program_.collectives[number];
+    step_name_ = operation.name;
+    if (collective.arguments.size() != static_cast<std::size_t>(operation.num_operands()) + operation.arrays.size())
+      return wrong("a collective's number of arguments");
+    const std::uint32_t pointer = TRY(add_pointers(collective.arguments));
+    const Kind kinds[] = {Kind::Collective, Kind::StartCollective, Kind::DoneCollective};
+    Operation& added = add(kinds[static_cast<std::size_t>(collective.part)]);
+    added.pointer = pointer;
+    added.target = static_cast<std::uint32_t>(collective.number);
     return {};
   }
 

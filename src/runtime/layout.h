@@ -24,6 +24,11 @@ struct Operation {
     SwitchPred,   ///< to targets[target + (byte is 0)]
     SwitchIndex,  ///< to targets[target + s32], of `count`
     Goto,         ///< to `target`
+    ReplicaNumber,    ///< u32 to the pointer
+    PartitionNumber,
+    Collective,       ///< arrives at, waits for, works in and leaves collectives[target]
+    StartCollective,  ///< arrives
+    DoneCollective,   ///< the rest
   };
   Kind kind;
   std::int32_t workers = 1;

@@ -26,6 +26,8 @@ class Printer {
     for (std::size_t i = 0; i < program_.allocations.size(); ++i)
       out_ << "  memory " << i << " = " << of(program_.allocations[i]) << ": "
            << program_.allocations[i].size_bytes << " bytes\n";
+    if (num_devices(program_) > 1)
+      out_ << "  devices " << program_.replicas << " replicas x " << program_.partitions << " partitions\n";
     for (const Alias& alias : program_.aliases)
       out_ << "  alias result " << alias.result << " with parameter " << alias.parameter << "\n";
     print(program_.steps);
@@ -90,6 +92,22 @@ class Printer {
     out_ << (conditional.selector_is_pred ? "if " : "switch ") << text(conditional.selector) << "\n";
     for (std::size_t i = 0; i < conditional.branches.size(); ++i)
       block("branch " + std::to_string(i), conditional.branches[i]);
+  }
+
+  void print(const DeviceNumber& number) {
+    out_ << (number.of == DeviceNumber::Of::Replica ? "replica" : "partition") << " number to " << text(number.to) << "\n";
+  }
+
+  void print(const Collective& collective) {
+    using Part = Collective::Part;
+    const collectives::Operation& operation = program_.collectives[static_cast<std::size_t>(collective.number)];
+    out_ << (collective.part == Part::Start  ? "start "
+             : collective.part == Part::Done ? "done "
+                                             : "collective ")
+         << operation.name << "(";
+    for (std::size_t i = 0; i < collective.arguments.size(); ++i)
+      out_ << (i > 0 ? ", " : "") << text(collective.arguments[i]);
+    out_ << ")\n";
   }
 
   const Program& program_;

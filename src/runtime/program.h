@@ -11,6 +11,7 @@
 
 #include "base/aligned_bytes.h"
 #include "base/kernel_abi.h"
+#include "collectives/operation.h"
 
 namespace hloom::runtime {
 
@@ -74,8 +75,24 @@ struct Conditional {
   std::vector<Steps> branches;
 };
 
+/// Writes the number of the run's replica or partition, a u32.
+struct DeviceNumber {
+  enum class Of : std::uint8_t { Replica, Partition };
+  Of of = Of::Replica;
+  Slice to;
+};
+
+/// The device's part in Program::collectives[number]. A start says that the operands are ready and goes on; its done
+/// waits for the others and works. So what a start reads and writes is not touched until then.
+struct Collective {
+  enum class Part : std::uint8_t { Whole, Start, Done };
+  Part part = Part::Whole;
+  std::int32_t number = 0;
+  std::vector<Slice> arguments;  ///< operands, then results; of a done, those of its start
+};
+
 struct Step {
-  std::variant<Call, Copy, While, Conditional> of;
+  std::variant<Call, Copy, While, Conditional, DeviceNumber, Collective> of;
 };
 
 /// A parameter or result leaf: what run-time values must look like.
@@ -98,10 +115,15 @@ struct Program {
   std::vector<Alias> aliases;
   std::vector<Allocation> allocations;
   std::vector<base::AlignedBytes> constants;
+  /// Device replica·partitions + partition runs the steps; all at once, each with its own parameters and results.
+  std::int64_t replicas = 1, partitions = 1;
+  std::vector<collectives::Operation> collectives;
   Steps steps;
   std::shared_ptr<const void> code;  ///< keeps the functions of calls in memory
   std::vector<std::shared_ptr<const void>> kept;  ///< what constants hold the address of
 };
+
+inline std::int64_t num_devices(const Program& p) { return p.replicas * p.partitions; }
 
 /// The program as text, a step a line, numbered as observers count them.
 std::string to_string(const Program&);

@@ -161,6 +161,13 @@ void ThreadPool::work(int worker) {
   }
 }
 
+bool ThreadPool::start_all() {
+  if (busy_.exchange(true, std::memory_order_acquire)) return false;
+  const bool all = start_workers(num_threads_ - 1) == num_threads_ - 1;
+  busy_.store(false, std::memory_order_release);
+  return all;
+}
+
 void ThreadPool::run(int workers, Body body, void* context) {
   workers = std::clamp(workers, 1, num_threads_);
   if (workers == 1 || busy_.exchange(true, std::memory_order_acquire)) {

@@ -42,10 +42,13 @@ class ThreadPool {
 
   int num_threads() const { return num_threads_; }
 
+  /// Starts all threads, which run() else does when it needs them; false if the system has no more.
+  bool start_all();
+
   /// One part of the work: part `worker` of `workers`.
   using Body = void (*)(void* context, int worker, int workers);
   /// Calls body(context, w, n) for each w in [0, n), n being at most `workers` and num_threads(); returns when all
-  /// have. Part 0 runs on the caller. Allocates nothing once the threads are started.
+  /// have. Part 0 runs on the caller; each of the others on a thread of its own, unless the pool is busy. Allocates nothing once the threads are started.
   void run(int workers, Body body, void* context);
 
   /// Calls function(buffers, from, to, scratch.of(w)) for parts that cover [0, blocks) once, at most `workers` of them.
