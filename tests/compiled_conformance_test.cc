@@ -36,6 +36,9 @@ const std::set<std::string_view> kCompiled = {
     // sums, sorts, random bits
     "cholesky", "convolution", "dot", "fft", "reduce", "reduce-window", "rng-bit-generator", "rng-get-and-update-state",
     "sort", "triangular-solve",
+    // collectives, here of one device
+    "all-gather", "all-gather-start", "all-reduce", "all-reduce-start", "all-to-all", "collective-broadcast",
+    "collective-permute", "collective-permute-start", "collective-reduce", "ragged-all-to-all", "reduce-scatter",
     // control
     "call", "conditional", "get-tuple-element", "parameter", "constant", "tuple", "while",
     "add-dependency", "after-all", "map", "mulhi", "opt-barrier"};

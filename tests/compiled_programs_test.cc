@@ -37,7 +37,12 @@ constexpr const char* kCompiled[] = {"r01-mlp-adam",
                                      "r31b-nbody-gradient",
                                      "r33-hidden-markov",
                                      "r35-kmeans",
-                                     "r35b-knn"};
+                                     "r35b-knn",
+                                     // on four devices
+                                     "s01-data-parallel-mlp",
+                                     "s02-tensor-parallel-block",
+                                     "s03-ring-attention",
+                                     "s04-expert-parallel"};
 
 std::vector<std::string> programs() {
   std::vector<std::string> names(std::begin(kCompiled), std::end(kCompiled));
@@ -61,20 +66,25 @@ std::vector<hlo::Literal> leaves_of(const std::vector<hlo::Literal>& values) {
   return leaves;
 }
 
-class Program : public testing::TestWithParam<std::string> {};
+using ByDevice = std::vector<std::vector<hlo::Literal>>;
 
-TEST_P(Program, GivesItsExpectedValues) {
-  const std::string path = folder_of(GetParam());
-  if (!arrays::is_corpus_folder(path)) GTEST_SKIP() << path << " is not here";
-  const auto folder = arrays::read_corpus_folder(path);
-  ASSERT_TRUE(folder) << folder.error().message();
-  const auto bytes = arrays::read_file(folder->program_path);
+// Each device's results within the tolerances.
+void expect_results(const ByDevice& got, const ByDevice& want, const std::vector<arrays::Tolerance>& tolerances,
+                    const std::string& how) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t k = 0; k < got.size(); ++k)
+    EXPECT_EQ(arrays::compare_results(got[k], want[k], tolerances), std::nullopt) << how << ", device " << k;
+}
+
+void expect_program(const arrays::CorpusFolder& folder, const std::string& path) {
+  const auto bytes = arrays::read_file(path);
   ASSERT_TRUE(bytes) << bytes.error().message();
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-
-  std::vector<hlo::Literal> first;
+  ByDevice inputs, first;
+  for (const auto& of_device : folder.inputs) inputs.push_back(leaves_of(of_device));
   for (const bool regions : {true, false}) {
-    auto module = compiler::read_program(text, {.file_name = folder->program_path});
+    auto module = compiler::read_program(
+        text, {.file_name = path, .replicas = folder.num_replicas, .partitions = folder.num_partitions});
     ASSERT_TRUE(module) << module.error().message();
     compiler::Options options;
     options.regions = regions;
@@ -85,19 +95,30 @@ TEST_P(Program, GivesItsExpectedValues) {
                              results = compiler::result_leaves(*compiled->module);
     const auto executor = runtime::Executor::create(std::move(compiled->program));
     ASSERT_TRUE(executor) << executor.error().message();
-    for (const int threads : {1, 2}) {
-      runtime::ThreadPool pool(threads);
-      const auto values =
-          compiler::execute_literals(**executor, parameters, results, leaves_of(folder->inputs[0]), pool);
+    for (const int threads : {1, 2 * static_cast<int>(inputs.size())}) {
+      const runtime::Devices devices(**executor, threads);
+      const auto values = compiler::execute_literals(devices, parameters, results, inputs);
       ASSERT_TRUE(values) << values.error().message();
-      EXPECT_EQ(arrays::compare_results(*values, folder->expected[0], folder->tolerances), std::nullopt)
-          << (regions ? "in regions" : "without regions") << " on " << threads << " threads";
+      const std::string how = std::string(regions ? "in regions" : "without regions") + " on " +
+                              std::to_string(threads) + " threads";
+      expect_results(*values, folder.expected, folder.tolerances, how);
       if (first.empty()) first = *values;
-      const arrays::Tolerance same = arrays::Tolerance::exact();
-      EXPECT_EQ(arrays::compare_results(*values, first, {&same, 1}), std::nullopt)
-          << "other values " << (regions ? "in regions" : "without regions") << " on " << threads << " threads";
+      expect_results(*values, first, {arrays::Tolerance::exact()}, "other values " + how);
     }
   }
+}
+
+class Program : public testing::TestWithParam<std::string> {};
+
+TEST_P(Program, GivesItsExpectedValues) {
+  const std::string path = folder_of(GetParam());
+  if (!arrays::is_corpus_folder(path)) GTEST_SKIP() << path << " is not here";
+  const auto folder = arrays::read_corpus_folder(path);
+  ASSERT_TRUE(folder) << folder.error().message();
+  expect_program(*folder, folder->program_path);
+  // The same with groups written as a mesh.
+  const std::string mesh = path + "/program_mesh.hlo";
+  if (std::filesystem::exists(mesh)) expect_program(*folder, mesh);
 }
 
 std::string name_of(const testing::TestParamInfo<std::string>& info) {

@@ -4,8 +4,14 @@
 //   if (!program) return report(program.error());
 //   hloom::Expected<> done = program->run(inputs, outputs);
 //   if (!done) return report(done.error());
+//
+// A program for several devices (replicas, partitions) runs on threads of this process, one for each device:
+//
+//   std::vector<hloom::DeviceArrays> arrays(program->num_devices());  // what run() takes, for each
+//   hloom::Expected<> done = program->run_devices(arrays);
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,8 +26,13 @@
 namespace hloom {
 
 struct CompileOptions {
-  /// Threads that run the program; 0: as many as the process may use. Values do not depend on it.
+  /// Threads that run the program; 0: as many as the process may use. Values do not depend on it. Devices share them
+  /// evenly; each has one of its own at least.
   int threads = 0;
+  /// Replicas and partitions; 0: as the program says.
+  std::int64_t replicas = 0, partitions = 0;
+  /// The longest that a device waits for others in a collective before the run fails; 0: for ever.
+  std::chrono::milliseconds collective_timeout = std::chrono::minutes(5);
   /// Which module of a file that holds several: its name or number from 0. Empty: the only one.
   std::string module;
   /// Elided constants `{...}` are filled with a fixed pattern instead of being refused.
@@ -37,15 +48,20 @@ struct UpdateReport {
   std::string reason;      ///< why it is copied, in words to act on; empty in place
 };
 
-/// The memory of one run, known before it.
+/// The memory of one run on one device, known before it.
 struct MemoryReport {
   std::int64_t peak_bytes = 0;      ///< arguments, results, constants and the arena's highest point together
   std::int64_t temp_bytes = 0;      ///< the arena: neither arguments, results nor constants
   std::int64_t argument_bytes = 0;
   std::int64_t result_bytes = 0;    ///< those in donated arguments count as arguments
   std::int64_t constant_bytes = 0;
-  std::int64_t scratch_bytes = 0;   ///< of all workers
+  std::int64_t scratch_bytes = 0;   ///< of all workers of all devices
   std::vector<UpdateReport> updates;
+};
+
+/// One device's arrays, as Executable::run() takes them.
+struct DeviceArrays {
+  std::span<const std::span<std::byte>> inputs, outputs;
 };
 
 /// A compiled program. It never changes, so any number of threads may call run() at once.
@@ -61,9 +77,20 @@ class Executable {
   /// the element. An output may be exactly the input whose donation the program asks for, which is then
   /// overwritten; no other overlap. A donated input whose output is elsewhere is copied there first. Calls at
   /// the same time have an arena each.
-  /// Errors: InvalidArgument if a count, size, address or overlap is wrong, ResourceExhausted if there is no memory
-  ///         for the arena; then nothing has run.
+  /// Errors: InvalidArgument if a count, size, address or overlap is wrong, or the program is one for several devices;
+  ///         ResourceExhausted if there is no memory for the arena. Then nothing has run.
   Expected<> run(std::span<const std::span<std::byte>> inputs, std::span<const std::span<std::byte>> outputs) const;
+
+  /// Runs the program once on all devices, each on a thread of its own, device 0 on the caller's. `arrays[k]` are those
+  /// of device k = replica·num_partitions() + partition. Devices may share the memory of inputs that are not donated.
+  /// Errors: as run(). If one device fails, all stop and the first error is given: DeadlineExceeded, naming the
+  ///         instruction and who is missing, if a device waited too long in a collective; InvalidArgument if devices
+  ///         wait for each other in vain. Outputs are then undefined; the next run is as any.
+  Expected<> run_devices(std::span<const DeviceArrays> arrays) const;
+
+  std::int64_t num_replicas() const;
+  std::int64_t num_partitions() const;
+  std::int64_t num_devices() const { return num_replicas() * num_partitions(); }
 
   /// Leaves of the parameters and of the result, depth first, with the entry's layouts.
   const std::vector<Shape>& parameter_shapes() const;

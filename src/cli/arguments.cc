@@ -105,16 +105,18 @@ Expected<> check_memory(const hlo::Module& module, const std::vector<Shape>& sha
 
 }  // namespace
 
-Expected<Devices> devices_of(const Options& options, const Source& source, const hlo::Module& module) {
-  Devices devices{module.config().replica_count, module.config().num_partitions};
-  if (source.folder) devices = {source.folder->num_replicas, source.folder->num_partitions};
-  if (options.replicas > 0) devices.replicas = options.replicas;
-  if (options.partitions > 0) devices.partitions = options.partitions;
+Expected<Devices> devices_of(const hlo::Module& module) {
+  const Devices devices{module.config().replica_count, module.config().num_partitions};
   const auto fits = [](std::int64_t n) { return n >= 1 && n <= kMaxDevices; };
   if (!fits(devices.replicas) || !fits(devices.partitions) || !fits(devices.count()))
     return fail(Code::InvalidArgument, module.name(), ": asks for ", devices.replicas, " replicas of ",
                 devices.partitions, " partitions; at most ", kMaxDevices, " devices can be run");
   return devices;
+}
+
+// More than 0 does not become 0, which is for ever.
+std::chrono::milliseconds collective_timeout(const Options& options) {
+  return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(options.collective_timeout_s));
 }
 
 std::string device_path(const std::string& path, std::int64_t k) {

@@ -1,6 +1,7 @@
 // What a program is run on.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,13 +15,16 @@
 
 namespace hloom::cli {
 
-/// How many devices run the program: as the options say, else its folder, else its header.
+/// How many devices run the program.
 struct Devices {
   std::int64_t replicas = 1, partitions = 1;
   std::int64_t count() const { return replicas * partitions; }
 };
 /// Errors: InvalidArgument if there are more than 1024.
-Expected<Devices> devices_of(const Options&, const Source&, const hlo::Module&);
+Expected<Devices> devices_of(const hlo::Module&);
+
+/// The longest wait of a device for others.
+std::chrono::milliseconds collective_timeout(const Options&);
 
 /// The path of device k's own file: in.npz becomes in.dev3.npz.
 std::string device_path(const std::string& path, std::int64_t k);

@@ -17,6 +17,7 @@
 #include "compiler/layout_bytes.h"
 #include "hloom/host_allocator.h"
 #include "runtime/cpus.h"
+#include "runtime/devices.h"
 
 namespace hloom::cli {
 namespace {
@@ -92,12 +93,14 @@ struct Figures {
 };
 
 // Runs until the time is over. What the first run does, page in the arena and start threads, is not counted.
-Expected<> measure(const runtime::Executor& executor, runtime::ThreadPool& pool, Ports& ports, double seconds,
+Expected<> measure(const runtime::Devices& devices, std::vector<Ports>& ports, const Options& options,
                    Figures& figures) {
+  std::vector<runtime::DeviceValues> values;
+  for (const Ports& of_device : ports) values.push_back({of_device.inputs(), of_device.outputs()});
   const auto once = [&] {
-    ports.restore();
+    for (Ports& of_device : ports) of_device.restore();
     const Clock::time_point start = Clock::now();
-    Expected<> done = executor.execute(ports.inputs(), ports.outputs(), pool);
+    Expected<> done = devices.execute(values, {}, collective_timeout(options));
     figures.run_s.push_back(seconds_since(start));
     return done;
   };
@@ -107,7 +110,7 @@ Expected<> measure(const runtime::Executor& executor, runtime::ThreadPool& pool,
   figures.run_s.clear();
   const std::int64_t faults = page_faults();
   const Clock::time_point start = Clock::now();
-  while (figures.run_s.size() < kMinRuns || (seconds_since(start) < seconds && figures.run_s.size() < kMaxRuns))
+  while (figures.run_s.size() < kMinRuns || (seconds_since(start) < options.seconds && figures.run_s.size() < kMaxRuns))
     TRY(once());
   figures.page_faults = page_faults() - faults;
   std::sort(figures.run_s.begin(), figures.run_s.end());
@@ -187,7 +190,8 @@ Expected<compiler::Compiled> timed_compile(const Source& source, std::unique_ptr
 Expected<int> bench(const Options& options) {
   const Source source = TRY(read_source(options, true));
   auto module = TRY(read_module(source, options));
-  const auto arguments = TRY(read_arguments(options, source, *module, {}));
+  const Devices wanted = TRY(devices_of(*module));
+  const auto arguments = TRY(read_arguments(options, source, *module, wanted));
   const int threads = options.threads > 0 ? options.threads : runtime::available_cpus();
 
   Figures figures;
@@ -197,17 +201,21 @@ Expected<int> bench(const Options& options) {
   compiler::Compiled compiled = TRY(timed_compile(source, std::move(module), compile, figures));
   const auto executor = TRY(runtime::Executor::create(std::move(compiled.program)));
   figures.temp_bytes = executor->arena_bytes();
-  figures.scratch_bytes = executor->scratch_bytes(threads);
-  figures.moved_bytes = bytes_of(executor->program()) + figures.temp_bytes;
+  const runtime::Devices devices(*executor, threads);
+  figures.scratch_bytes = devices.scratch_bytes();
+  figures.moved_bytes =
+      (bytes_of(executor->program()) + figures.temp_bytes) * runtime::num_devices(executor->program());
 
-  runtime::ThreadPool pool(threads);
-  Ports ports = TRY(Ports::create(executor->program(), compiler::parameter_leaves(*compiled.module), arguments[0]));
-  TRY(measure(*executor, pool, ports, options.seconds, figures));
+  std::vector<Ports> ports;
+  for (const auto& of_device : arguments)
+    ports.push_back(TRY(Ports::create(executor->program(), compiler::parameter_leaves(*compiled.module), of_device)));
+  TRY(measure(devices, ports, options, figures));
   figures.peak_rss_bytes = peak_rss_bytes();
   if (options.json) {
     TRY(write_output(json(source, figures)));
     return kGood;
   }
+  runtime::ThreadPool pool(threads);
   figures.copy_bytes_per_s = TRY(copy_bandwidth(pool));
   TRY(write_output(text(source, figures, compiled.assignment, threads)));
   return kGood;

@@ -26,7 +26,7 @@ Expected<int> check_kernels(const Options& options, const Source& source) {
 
 Expected<compiler::CheckReport> check_module(const Options& options, const Source& source) {
   auto module = TRY(read_module(source, options));
-  const Devices devices = TRY(devices_of(options, source, *module));
+  const Devices devices = TRY(devices_of(*module));
   if (devices.count() != 1)
     return fail(Code::Unimplemented, source.path, ": runs on ", devices.count(),
                 " devices; only programs for one are checked");

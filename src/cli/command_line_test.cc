@@ -220,22 +220,30 @@ ENTRY e {
 }
 )";
 
-TEST_F(CommandLine, InterpretsSeveralDevices) {
+TEST_F(CommandLine, RunsSeveralDevices) {
   write("ring.hlo", kRing);
   write("identity.hlo", "HloModule identity\nENTRY e {\n  ROOT a = f32[2] parameter(0)\n}\n");
   ASSERT_EQ(hloom("run identity.hlo --random=1 --output in.dev0.npy").status, 0);
   ASSERT_EQ(hloom("run identity.hlo --random=2 --output in.dev1.npy").status, 0);
-  const Outcome outcome = hloom("run ring.hlo --interpret --inputs in.npy --output got.npy");
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(read("got.dev0.npy"), read("in.dev1.npy"));
-  EXPECT_EQ(read("got.dev1.npy"), read("in.dev0.npy"));
-  const Outcome wrong = hloom("run ring.hlo --interpret --inputs in.npy --expect in.npy");
-  EXPECT_EQ(wrong.status, 1);
-  EXPECT_THAT(wrong.err, HasSubstr("device 0: result 0"));
-  EXPECT_THAT(wrong.err, HasSubstr("device 1: result 0"));
-  const Outcome compiled = hloom("run ring.hlo --inputs in.npy");
-  EXPECT_EQ(compiled.status, 1);
-  EXPECT_THAT(compiled.err, HasSubstr("ring: "));
+  for (const std::string how : {"", "--interpret ", "--threads=1 --profile "}) {
+    const Outcome outcome = hloom("run ring.hlo " + how + "--inputs in.npy --output got.npy");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(read("got.dev0.npy"), read("in.dev1.npy"));
+    EXPECT_EQ(read("got.dev1.npy"), read("in.dev0.npy"));
+    const Outcome wrong = hloom("run ring.hlo " + how + "--inputs in.npy --expect in.npy");
+    EXPECT_EQ(wrong.status, 1);
+    EXPECT_THAT(wrong.err, HasSubstr("device 0: result 0"));
+    EXPECT_THAT(wrong.err, HasSubstr("device 1: result 0"));
+  }
+  const Outcome bench = hloom("bench ring.hlo --inputs in.npy --seconds=0 --json");
+  EXPECT_EQ(bench.status, 0) << bench.err;
+}
+
+TEST_F(CommandLine, WordsSayHowManyDevicesThereAre) {
+  write("number.hlo", "HloModule n\nENTRY e { ROOT r = u32[] replica-id() }\n");
+  EXPECT_EQ(hloom("run number.hlo").out, "out0 = u32[] 0\n");
+  EXPECT_EQ(hloom("run number.hlo --replicas=3").out, "dev0.out0 = u32[] 0\ndev1.out0 = u32[] 1\ndev2.out0 = u32[] 2\n");
+  EXPECT_EQ(hloom("run number.hlo --replicas=0").status, 2);
 }
 
 TEST_F(CommandLine, TakesOneOfSeveralModules) {

@@ -27,6 +27,7 @@ struct Options {
   bool interpret = false, profile = false, perf = false, time = false, json = false, list = false;
   int threads = 0;  ///< 0: as many as the process may use
   std::int64_t replicas = 0, partitions = 0;  ///< 0: as the program says
+  double collective_timeout_s = 300;
   double seconds = 2;
   std::string dump;  ///< a folder
   std::vector<std::string> passes;

@@ -96,6 +96,17 @@ void add_perf(CLI::App& app, Options& o) {
   app.add_flag("--perf", o.perf, "Tell perf (/tmp/perf-PID.map) and GDB the kernels' names");
 }
 
+void add_devices(CLI::App& app, Options& o) {
+  app.add_option("--replicas", o.replicas, "Default: as the program says")->option_text("R")->check(CLI::Range(1, 1024));
+  app.add_option("--partitions", o.partitions, "Default: as the program says. Device k reads IN.devK.npz if it exists")
+      ->option_text("P")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--collective-timeout", o.collective_timeout_s,
+                 "The longest wait for other devices in a collective; default 300, 0: for ever")
+      ->option_text("S")
+      ->check(CLI::Range(0.0, 86400.0));
+}
+
 void add_run(CLI::App& app, Options& o) {
   CLI::App* run = app.add_subcommand("run", "Run a program once")->footer(kRunExamples);
   run->callback([&o] { o.command = Command::Run; });
@@ -113,12 +124,7 @@ void add_run(CLI::App& app, Options& o) {
       ->check(CLI::NonNegativeNumber);
   run->add_flag("--interpret", o.interpret, "Interpret instead of compiling");
   add_threads(*run, o);
-  run->add_option("--replicas", o.replicas, "Default: as the program says")
-      ->option_text("R")
-      ->check(CLI::Range(1, 1024));
-  run->add_option("--partitions", o.partitions, "Default: as the program says. Device k reads IN.devK.npz if it exists")
-      ->option_text("P")
-      ->check(CLI::Range(1, 1024));
+  add_devices(*run, o);
   run->add_flag("--profile", o.profile, "Time of each kernel, on standard error");
   add_perf(*run, o);
   run->add_flag("--time", o.time, "Time of stages and passes, on standard error");
@@ -136,6 +142,7 @@ void add_bench(CLI::App& app, Options& o) {
       ->check(CLI::Range(0.0, 86400.0));
   add_threads(*bench, o);
   add_perf(*bench, o);
+  add_devices(*bench, o);
   bench->add_flag("--json", o.json, "One line of JSON");
 }
 
@@ -147,6 +154,7 @@ void add_check(CLI::App& app, Options& o) {
   add_scale(*check, o);
   add_inputs(*check, o);
   add_threads(*check, o);
+  add_devices(*check, o);
 }
 
 void add_opt(CLI::App& app, Options& o) {

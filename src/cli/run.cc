@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <functional>
-#include <optional>
 
 #include "base/try.h"
 #include "cli/arguments.h"
@@ -14,6 +13,8 @@
 #include "compiler/leaves.h"
 #include "compiler/show.h"
 #include "interp/interpret.h"
+#include "runtime/cpus.h"
+#include "runtime/devices.h"
 
 namespace hloom::cli {
 namespace {
@@ -82,20 +83,16 @@ Expected<Results> run_compiled(const Options& options, const Source& source, std
   const std::vector<Shape> parameters = compiler::parameter_leaves(*compiled.module),
                            shapes = compiler::result_leaves(*compiled.module);
   const auto executor = TRY(runtime::Executor::create(std::move(compiled.program)));
-  std::optional<runtime::ThreadPool> own;
-  if (options.threads > 0) own.emplace(options.threads);
-  runtime::ThreadPool& pool = own ? *own : runtime::process_pool();
+  const runtime::Devices devices(*executor, options.threads > 0 ? options.threads : runtime::available_cpus());
 
   const Progress progress("running " + source.path);
   Profile profile;
   const std::function<void(const runtime::StepEvent&)> observer = [&](const runtime::StepEvent& e) { profile.add(e); };
   runtime::RunOptions run_options;
   if (options.profile) run_options.observer = &observer;
-  Results results;
-  for (const auto& leaves : arguments) {
-    profile.start();
-    results.push_back(TRY(compiler::execute_literals(*executor, parameters, shapes, leaves, pool, run_options)));
-  }
+  profile.start();
+  Results results = TRY(compiler::execute_literals(devices, parameters, shapes, arguments, run_options,
+                                                   collective_timeout(options)));
   if (options.profile) say(profile.table());
   return results;
 }
@@ -118,7 +115,7 @@ Expected<int> run(const Options& options) {
   }
   const Source source = TRY(read_source(options));
   auto module = TRY(read_module(source, options));
-  const Devices devices = TRY(devices_of(options, source, *module));
+  const Devices devices = TRY(devices_of(*module));
   const Arguments arguments = TRY(read_arguments(options, source, *module, devices));
   const Results results = options.interpret ? TRY(run_interpreted(source, *module, devices, arguments))
                                             : TRY(run_compiled(options, source, std::move(module), arguments));

@@ -76,8 +76,12 @@ Expected<Source> read_source(const Options& options, bool bench_scale_by_default
 Expected<std::unique_ptr<hlo::Module>> read_module(const Source& source, const Options& options) {
   if (source.is_kernel)
     return fail(Code::InvalidArgument, source.path, ": is a kernel; `hloom check` and `hloom show` take those");
-  return compiler::read_program(
-      source.text, {.file_name = source.path, .module = options.module, .fill_elided = options.fill_elided});
+  compiler::ReadOptions read{.file_name = source.path, .module = options.module, .fill_elided = options.fill_elided};
+  if (source.folder) read.replicas = source.folder->num_replicas;
+  if (source.folder) read.partitions = source.folder->num_partitions;
+  if (options.replicas > 0) read.replicas = options.replicas;
+  if (options.partitions > 0) read.partitions = options.partitions;
+  return compiler::read_program(source.text, read);
 }
 
 Expected<std::vector<kernels::Kernel>> parse_kernels(const Source& source) {

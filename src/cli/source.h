@@ -28,7 +28,7 @@ struct Source {
 /// Errors: NotFound, PermissionDenied, Unavailable, those of read_corpus_folder(), naming the file.
 Expected<Source> read_source(const Options&, bool bench_scale_by_default = false);
 
-/// The source as a module. Errors: InvalidArgument if it is a kernel; those of compiler::read_program().
+/// The source as a module, for as many devices as the options say, else its folder, else its header. Errors: InvalidArgument if it is a kernel; those of compiler::read_program().
 Expected<std::unique_ptr<hlo::Module>> read_module(const Source&, const Options&);
 
 /// The source's kernels. Errors: InvalidArgument, with the file's name, line and column.

@@ -27,12 +27,22 @@ std::string time_table(std::span<const std::pair<std::string, double>> stage_sec
   return text;
 }
 
+namespace {
+
+std::string name_of(const runtime::Step& step) {
+  if (const auto* call = std::get_if<runtime::Call>(&step.of)) return call->name;
+  if (const auto* collective = std::get_if<runtime::Collective>(&step.of))
+    return "collective " + std::to_string(collective->number);
+  return std::holds_alternative<runtime::Copy>(step.of) ? "copy" : "device number";
+}
+
+}  // namespace
+
 void Profile::add(const runtime::StepEvent& event) {
   const auto now = std::chrono::steady_clock::now();
   Row& row = rows_[event.step];
   if (row.runs == 0) {
-    const auto* call = std::get_if<runtime::Call>(&event.of->of);
-    row.name = call != nullptr ? call->name : "copy";
+    row.name = name_of(*event.of);
   }
   ++row.runs;
   row.seconds += std::chrono::duration<double>(now - since_).count();

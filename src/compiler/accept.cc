@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "base/try.h"
+#include "compiler/build_collective.h"
 
 namespace hloom::compiler {
 namespace {
@@ -27,9 +28,10 @@ Expected<> accept_leaf(const hlo::Instruction& i, const Shape& leaf) {
 
 Expected<> accept(const hlo::Module& module) {
   const hlo::ModuleConfig& config = module.config();
-  if (config.replica_count * config.num_partitions != 1)
-    return fail(Code::Unimplemented, module.name(), ": compiled programs run on one device so far, this one on ",
-                config.replica_count, " replicas x ", config.num_partitions, " partitions");
+  const std::int64_t replicas = config.replica_count, partitions = config.num_partitions;
+  if (replicas < 1 || partitions < 1 || replicas > kMaxDevices || partitions > kMaxDevices / replicas)
+    return fail(Code::Unimplemented, module.name(), ": compiled programs run on 1 to ", kMaxDevices,
+                " devices, this one on ", replicas, " replicas x ", partitions, " partitions");
   for (const hlo::Computation& computation : module.computations())
     for (const hlo::Instruction& i : computation.instructions())
       for (const Shape* leaf : leaves(i.shape())) TRY(accept_leaf(i, *leaf));

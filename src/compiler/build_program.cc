@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/run_status.h"
 #include "base/try.h"
+#include "compiler/build_collective.h"
 #include "compiler/layout_bytes.h"
 #include "compiler/routines.h"
 #include "jit/compile.h"
@@ -55,6 +56,8 @@ class ProgramBuilder {
   ProgramBuilder(Compiled& compiled, const Options& options) : c_(compiled), options_(options) {}
 
   Expected<> build() {
+    c_.program.replicas = c_.module->config().replica_count;
+    c_.program.partitions = c_.module->config().num_partitions;
     ports();
     allocations();
     c_.program.steps = TRY(steps(*c_.module->entry()));
@@ -169,9 +172,49 @@ class ProgramBuilder {
         for (runtime::Step& s : inner) to.push_back(std::move(s));
         return {};
       }
+      case Opcode::PartitionId:
+      case Opcode::ReplicaId: return device_number(i, to);
+      case Opcode::AllGatherDone:
+      case Opcode::AllReduceDone:
+      case Opcode::CollectivePermuteDone: return done(i, to);
       default:
+        if (is_collective(i)) return collective(i, to);
         return fail(Code::Unimplemented, i.name(), ": no kernel yet for ", i.opcode(), " in ", i.shape());
     }
+  }
+
+  Expected<> device_number(const Instruction& i, Steps& to) {
+    using Of = runtime::DeviceNumber::Of;
+    note({&i});
+    to.push_back({runtime::DeviceNumber{i.opcode() == Opcode::ReplicaId ? Of::Replica : Of::Partition,
+                                        to_runtime(c_.assignment.slice(i))}});
+    return {};
+  }
+
+  Expected<> collective(const Instruction& i, Steps& to) {
+    BuiltCollective built = TRY(build_collective(i, static_cast<std::int64_t>(c_.program.collectives.size())));
+    c_.program.collectives.push_back(std::move(built.operation));
+    for (kernels::Kernel& kernel : built.kernels) c_.kernels.push_back(std::move(kernel));
+    runtime::Collective step;
+    step.number = static_cast<std::int32_t>(c_.program.collectives.size() - 1);
+    for (const Instruction* operand : i.operands()) step.arguments.push_back(to_runtime(c_.assignment.slice(*operand)));
+    for (const std::int64_t leaf : written_leaves(i)) step.arguments.push_back(to_runtime(c_.assignment.slice(i, leaf)));
+    if (i.opcode() == Opcode::AllGatherStart || i.opcode() == Opcode::AllReduceStart ||
+        i.opcode() == Opcode::CollectivePermuteStart) {
+      step.part = runtime::Collective::Part::Start;
+      started_.emplace(&i, step);
+    }
+    note({&i});
+    to.push_back({std::move(step)});
+    return {};
+  }
+
+  Expected<> done(const Instruction& i, Steps& to) {
+    runtime::Collective step = started_.at(i.operand(0));
+    step.part = runtime::Collective::Part::Done;
+    note({&i});
+    to.push_back({std::move(step)});
+    return {};
   }
 
   Expected<> call(const Instruction& fusion, Steps& to) {
@@ -363,6 +406,7 @@ class ProgramBuilder {
   std::vector<std::int32_t> routine_constants_;  // allocations
   std::int32_t status_ = -1;                     // allocation
   std::shared_ptr<library::RngState> rng_state_;
+  std::map<const Instruction*, runtime::Collective> started_;
 };
 
 std::int32_t ProgramBuilder::add_constant(const hlo::Literal& literal, std::int64_t size_bytes) {
@@ -392,6 +436,13 @@ Expected<> build_program(Compiled& compiled, const Options& options) { return Pr
 
 Expected<> link_program(Compiled& compiled) {
   compiled.program.code = compiled.code;
+  for (collectives::Operation& operation : compiled.program.collectives) {
+    int number = 0;
+    for (collectives::Array& array : operation.arrays)
+      for (collectives::Fold& fold : array.folds)
+        fold.function =
+            TRY(jit::kernel_function(*compiled.code, operation.name + ".fold" + std::to_string(number++)));
+  }
   return link_steps(compiled.program.steps, *compiled.code);
 }
 

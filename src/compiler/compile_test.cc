@@ -125,9 +125,112 @@ TEST(Compile, WhatIsNotSupportedIsRefusedByName) {
             std::string::npos);
   EXPECT_NE(refusal("ENTRY e { a = f32[8]{0:S(7)} parameter(0)\n ROOT b = f32[8] negate(a) }").find("memory space 7"),
             std::string::npos);
-  EXPECT_NE(refusal("HloModule m, replica_count=2\nENTRY e { a = f32[8] parameter(0)\n ROOT b = f32[8] negate(a) }")
-                .find("one device"),
+  EXPECT_NE(refusal("HloModule m, replica_count=2000\nENTRY e { a = f32[8] parameter(0)\n ROOT b = f32[8] negate(a) }")
+                .find("1 to 1024 devices"),
             std::string::npos);
+}
+
+// Two replicas of three partitions: each gets its numbers, and the sum of the others' in its replica.
+const char* const kNumbers =
+    "HloModule numbers, replica_count=2, num_partitions=3\n"
+    "add { a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT s = s32[] add(a, b) }\n"
+    "ENTRY e { x = s32[] parameter(0)\n r = u32[] replica-id()\n p = u32[] partition-id()\n"
+    "  s = s32[] all-reduce(x), channel_id=1, replica_groups={{0,1,2},{3,4,5}}, use_global_device_ids=true, to_apply=add\n"
+    "  ROOT t = (u32[], u32[], s32[]) tuple(r, p, s) }";
+
+template <typename T>
+std::span<std::byte> bytes_of(T& value) {
+  return {reinterpret_cast<std::byte*>(&value), sizeof(value)};
+}
+
+TEST(Compile, RunsOnSeveralDevices) {
+  for (const int threads : {1, 12}) {
+    CompileOptions options;
+    options.threads = threads;
+    const auto program = Executable::compile(kNumbers, options);
+    ASSERT_TRUE(program) << program.error().message();
+    EXPECT_EQ(program->num_replicas(), 2);
+    EXPECT_EQ(program->num_partitions(), 3);
+    struct Device {
+      std::int32_t x = 0, replica = -1, partition = -1, sum = -1;
+      std::vector<std::span<std::byte>> inputs, outputs;
+    } devices[6];
+    std::vector<DeviceArrays> arrays;
+    for (int k = 0; k < 6; ++k) {
+      Device& d = devices[k];
+      d.x = 1 << k;
+      d.inputs = {bytes_of(d.x)};
+      d.outputs = {bytes_of(d.replica), bytes_of(d.partition), bytes_of(d.sum)};
+      arrays.push_back({d.inputs, d.outputs});
+    }
+    for (int run = 0; run < 3; ++run) {
+      const auto done = program->run_devices(arrays);
+      ASSERT_TRUE(done) << done.error().message();
+      for (int k = 0; k < 6; ++k) {
+        EXPECT_EQ(devices[k].replica, k / 3);
+        EXPECT_EQ(devices[k].partition, k % 3);
+        EXPECT_EQ(devices[k].sum, k < 3 ? 7 : 56);
+        devices[k].sum = devices[k].partition = -1;
+      }
+    }
+    EXPECT_EQ(program->run(arrays[0].inputs, arrays[0].outputs).error().code(), Code::InvalidArgument);
+    const auto few = program->run_devices(std::span(arrays).first(5));
+    ASSERT_FALSE(few);
+    EXPECT_NE(few.error().message().find("6 devices"), std::string::npos);
+    // Two devices that write to one place.
+    std::vector<std::span<std::byte>> outputs = devices[4].outputs;
+    outputs[2] = devices[1].outputs[2];
+    arrays[4].outputs = outputs;
+    const auto overlap = program->run_devices(arrays);
+    ASSERT_FALSE(overlap);
+    EXPECT_NE(overlap.error().message().find("devices 1 and 4"), std::string::npos) << overlap.error().message();
+    // What is only read may be everybody's.
+    for (int k = 0; k < 6; ++k) devices[k].inputs[0] = bytes_of(devices[0].x);
+    arrays[4].outputs = devices[4].outputs;
+    ASSERT_TRUE(program->run_devices(arrays));
+    EXPECT_EQ(devices[5].sum, 3);
+  }
+}
+
+TEST(Compile, TheNumberOfDevicesIsTheCallersToChoose) {
+  CompileOptions options;
+  options.partitions = 2;
+  const char* const text =
+      "add { a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT s = s32[] add(a, b) }\n"
+      "ENTRY e { x = s32[] parameter(0)\n"
+      "  ROOT s = s32[] all-reduce(x), channel_id=1, replica_groups={{1,0}}, use_global_device_ids=true, to_apply=add }";
+  const auto program = Executable::compile(text, options);
+  ASSERT_TRUE(program) << program.error().message();
+  EXPECT_EQ(program->num_devices(), 2);
+  EXPECT_FALSE(Executable::compile(text));  // there is no device 1
+}
+
+// Replica 0 goes round a loop for ever and never comes to the all-reduce.
+TEST(Compile, NamesTheDeviceThatDoesNotCome) {
+  const char* const text =
+      "HloModule late, replica_count=2\n"
+      "add { a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT s = s32[] add(a, b) }\n"
+      "body { x = s32[] parameter(0)\n ROOT y = s32[] all-reduce(x), replica_groups={{0},{1}}, to_apply=add }\n"
+      "condition { x = s32[] parameter(0)\n z = s32[] constant(0)\n ROOT l = pred[] compare(x, z), direction=NE }\n"
+      "ENTRY e { x = s32[] parameter(0)\n w = s32[] while(x), condition=condition, body=body\n"
+      "  ROOT sum = s32[] all-reduce(w), replica_groups={{0,1}}, to_apply=add }";
+  CompileOptions options;
+  options.collective_timeout = std::chrono::milliseconds(50);
+  const auto program = Executable::compile(text, options);
+  ASSERT_TRUE(program) << program.error().message();
+  for (const std::int32_t first : {1, 0, 1}) {
+    std::int32_t x[] = {first, 0}, sum[] = {-1, -1};
+    std::vector<std::span<std::byte>> spans;
+    for (std::int32_t* p : {x, x + 1, sum, sum + 1}) spans.push_back(bytes_of(*p));
+    const std::span<std::span<std::byte>> all(spans);
+    const DeviceArrays arrays[] = {{all.subspan(0, 1), all.subspan(2, 1)}, {all.subspan(1, 1), all.subspan(3, 1)}};
+    const auto done = program->run_devices(arrays);
+    EXPECT_EQ(done.has_value(), first == 0);
+    if (done) continue;
+    EXPECT_EQ(done.error().code(), Code::DeadlineExceeded);
+    EXPECT_NE(done.error().message().find("sum: device 1 has waited 50 ms"), std::string::npos) << done.error().message();
+    EXPECT_NE(done.error().message().find("missing: device 0"), std::string::npos);
+  }
 }
 
 const char* const kMixed =

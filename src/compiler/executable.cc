@@ -5,6 +5,7 @@
 #include "compiler/compile.h"
 #include "compiler/read_program.h"
 #include "runtime/cpus.h"
+#include "runtime/devices.h"
 #include "runtime/executor.h"
 
 namespace hloom {
@@ -15,6 +16,8 @@ struct Executable::Impl {
   MemoryReport memory;
   std::unique_ptr<runtime::ThreadPool> pool;  // null: the process's
   std::unique_ptr<runtime::Executor> executor;
+  std::chrono::milliseconds timeout;
+  std::unique_ptr<runtime::Devices> devices;  // of a program for several
 };
 
 namespace {
@@ -52,6 +55,8 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   compiler::ReadOptions read;
   read.module = options.module;
   read.fill_elided = options.fill_elided;
+  read.replicas = options.replicas;
+  read.partitions = options.partitions;
   auto module = TRY(compiler::read_program(program, read));
   compiler::Options compile_options;
   compile_options.threads = options.threads;
@@ -68,9 +73,15 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
       impl->donated[static_cast<std::size_t>(a.aliased_result)] = a.number;
   impl->memory = report(compiled);
   impl->executor = TRY(runtime::Executor::create(std::move(compiled.program)));
-  if (options.threads > 0) impl->pool = std::make_unique<runtime::ThreadPool>(options.threads);
   const int threads = options.threads > 0 ? options.threads : runtime::available_cpus();
   impl->memory.scratch_bytes = impl->executor->scratch_bytes(threads);
+  impl->timeout = options.collective_timeout;
+  if (runtime::num_devices(impl->executor->program()) > 1) {
+    impl->devices = std::make_unique<runtime::Devices>(*impl->executor, threads);
+    impl->memory.scratch_bytes = impl->devices->scratch_bytes();
+  } else if (options.threads > 0) {
+    impl->pool = std::make_unique<runtime::ThreadPool>(options.threads);
+  }
   return Executable(std::move(impl));
 }
 
@@ -80,6 +91,18 @@ Expected<> Executable::run(std::span<const std::span<std::byte>> inputs,
   return impl_->executor->execute(inputs, outputs);
 }
 
+Expected<> Executable::run_devices(std::span<const DeviceArrays> arrays) const {
+  if (static_cast<std::int64_t>(arrays.size()) != num_devices())
+    return fail(Code::InvalidArgument, impl_->executor->program().name, ": runs on ", num_devices(),
+                " devices, found arrays for ", arrays.size());
+  if (!impl_->devices) return run(arrays[0].inputs, arrays[0].outputs);
+  std::vector<runtime::DeviceValues> values;
+  for (const DeviceArrays& device : arrays) values.push_back({device.inputs, device.outputs});
+  return impl_->devices->execute(values, {}, impl_->timeout);
+}
+
+std::int64_t Executable::num_replicas() const { return impl_->executor->program().replicas; }
+std::int64_t Executable::num_partitions() const { return impl_->executor->program().partitions; }
 const std::vector<Shape>& Executable::parameter_shapes() const { return impl_->parameters; }
 const std::vector<Shape>& Executable::result_shapes() const { return impl_->results; }
 std::int64_t Executable::donated_parameter(std::int64_t result) const {

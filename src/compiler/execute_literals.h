@@ -7,6 +7,7 @@
 #include "hlo/literal.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
+#include "runtime/devices.h"
 #include "runtime/executor.h"
 #include "runtime/threads.h"
 
@@ -23,5 +24,11 @@ Expected<std::vector<hlo::Literal>> execute_literals(const runtime::Executor&, s
                                                      std::span<const hlo::Literal> arguments,
                                                      runtime::ThreadPool& pool = runtime::process_pool(),
                                                      const runtime::RunOptions& options = {});
+
+/// The same on all devices at once: arguments and results by device. Errors: as above, and those of Devices::execute().
+Expected<std::vector<std::vector<hlo::Literal>>> execute_literals(
+    const runtime::Devices&, std::span<const Shape> parameters, std::span<const Shape> results,
+    std::span<const std::vector<hlo::Literal>> arguments, const runtime::RunOptions& options = {},
+    std::chrono::milliseconds timeout = collectives::kDefaultTimeout);
 
 }  // namespace hloom::compiler

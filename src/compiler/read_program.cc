@@ -43,6 +43,8 @@ Expected<std::unique_ptr<hlo::Module>> read_program(std::string_view program, co
   parse.file_name = options.file_name;
   parse.first_line = chosen.first_line;
   parse.fill_elided = options.fill_elided;
+  parse.replica_count = options.replicas;
+  parse.num_partitions = options.partitions;
   return text::parse_module(chosen.text, parse);
 }
 

@@ -1,6 +1,7 @@
 // A program in whatever form it comes, as a module.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@ struct ReadOptions {
   std::string_view file_name = "<text>";  ///< what messages call it
   std::string module = {};                ///< of several, by name or number from 0; empty: the only one
   bool fill_elided = false;
+  std::int64_t replicas = 0, partitions = 0;  ///< 0: as the program says
 };
 
 /// Reads HLO text, verified.

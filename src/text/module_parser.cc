@@ -86,6 +86,8 @@ void ModuleParser::read_single_instruction() {
 void ModuleParser::finish_module() {
   if (module_->entry() == nullptr) module_->set_entry(last_computation_);
   if (out_of_order_) module_->sort();
+  if (c_.options().replica_count > 0) module_->config().replica_count = c_.options().replica_count;
+  if (c_.options().num_partitions > 0) module_->config().num_partitions = c_.options().num_partitions;
   check_entry_layout();
   check_places();
   if (errors_.empty() && c_.options().verify) verify();

@@ -27,6 +27,8 @@ struct ParseOptions {
   bool fill_elided = false;
   /// How deep shapes, literals, operands, bodies and calls may nest.
   int max_depth = 500;
+  /// Instead of what the header says, if more than 0.
+  std::int64_t replica_count = 0, num_partitions = 0;
   /// Runs hlo::verify on what was read.
   bool verify = true;
   /// Gives array shapes without a layout the row-major one.

@@ -1,0 +1,190 @@
+#include "compiler/build_collective.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/fail.h"
+#include "base/try.h"
+#include "hlo/participants.h"
+#include "kernels/plan_member_fold.h"
+
+namespace hloom::compiler {
+namespace {
+
+using collectives::Array;
+using collectives::Kind;
+using hlo::Instruction;
+using hlo::Opcode;
+
+constexpr std::int64_t kMaxFolded = 128;  // each member is an argument of the kernel
+
+Kind kind_of(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::AllGather:
+    case Opcode::AllGatherStart: return Kind::AllGather;
+    case Opcode::AllReduce:
+    case Opcode::AllReduceStart: return Kind::AllReduce;
+    case Opcode::ReduceScatter: return Kind::ReduceScatter;
+    case Opcode::AllToAll: return i.attr<hlo::CollectiveAttr>().has_dimension ? Kind::AllToAll : Kind::Exchange;
+    case Opcode::CollectiveBroadcast: return Kind::Broadcast;
+    case Opcode::CollectiveReduce: return Kind::Reduce;
+    case Opcode::RaggedAllToAll: return Kind::Ragged;
+    default: return Kind::Permute;
+  }
+}
+
+bool folds(Kind kind) { return kind == Kind::AllReduce || kind == Kind::ReduceScatter || kind == Kind::Reduce; }
+
+/// A member's piece of a shape along a dimension, as it lies in memory.
+struct Piece {
+  std::int64_t rows = 1, elements = 1;
+};
+
+Piece piece_along(const Shape& shape, std::int64_t dimension) {
+  Piece piece;
+  bool inside = true;
+  for (const std::int64_t d : shape.layout().minor_to_major) {
+    (inside ? piece.elements : piece.rows) *= shape.dim(d);
+    if (d == dimension) inside = false;
+  }
+  return piece;
+}
+
+Expected<> want_same_layout(const Instruction& i, const Shape& operand, const Shape& result) {
+  if (operand.layout().minor_to_major == result.layout().minor_to_major) return {};
+  return fail(Code::Unimplemented, i.name(), ": no code yet for an operand ", to_string(operand), " and a result ",
+              to_string(result), " in different layouts");
+}
+
+class CollectiveBuilder {
+ public:
+  CollectiveBuilder(const Instruction& i, std::int64_t number) : i_(i) {
+    c_.operation.name = i.name();
+    c_.operation.number = number;
+    c_.operation.kind = kind_of(i);
+  }
+
+  Expected<BuiltCollective> build() {
+    TRY(participants());
+    if (c_.operation.kind == Kind::Ragged) return ragged();
+    const std::vector<std::int64_t> written = written_leaves(i_);
+    const auto* attr = i_.attributes().get_if<hlo::CollectiveAttr>();
+    c_.operation.root_is_data = attr != nullptr && attr->has_dynamic_root;
+    if (c_.operation.root_is_data) TRY(index_type(i_.operand(i_.num_operands() - 1)->shape()));
+    for (std::size_t a = 0; a < written.size(); ++a)
+      TRY(add_array(i_.operand(static_cast<std::int64_t>(a))->shape(),
+                    *leaves(i_.shape())[static_cast<std::size_t>(written[a])]));
+    return std::move(c_);
+  }
+
+ private:
+  Expected<> participants() {
+    const std::int64_t devices = i_.module().config().replica_count * i_.module().config().num_partitions;
+    if (c_.operation.kind != Kind::Permute) {
+      collectives::set_groups(c_.operation, TRY(hlo::device_groups(i_)), devices);
+      return {};
+    }
+    if (!i_.attr<hlo::PermuteAttr>().slice_sizes.empty())
+      return fail(Code::Unimplemented, i_.name(), ": no code yet for permutes of slices");
+    collectives::set_pairs(c_.operation, TRY(hlo::device_pairs(i_)), devices);
+    return {};
+  }
+
+  Expected<> index_type(const Shape& shape) {
+    if (bit_width(shape.dtype()) < 8)
+      return fail(Code::Unimplemented, i_.name(), ": no code yet for indices of type ", shape.dtype());
+    c_.operation.index_bytes = byte_width(shape.dtype());
+    c_.operation.index_is_signed = is_signed(shape.dtype());
+    return {};
+  }
+
+  Expected<BuiltCollective> ragged() {
+    const Shape &input = i_.operand(0)->shape(), &output = i_.shape(), &offsets = i_.operand(2)->shape();
+    TRY(want_same_layout(i_, input, output));
+    if (offsets.rank() != 1)
+      return fail(Code::Unimplemented, i_.name(), ": no code yet for ragged exchanges whose offsets have rank ",
+                  offsets.rank());
+    if (input.layout().minor_to_major.back() != 0)
+      return fail(Code::Unimplemented, i_.name(),
+                  ": no code yet for ragged exchanges of rows that do not lie together");
+    for (std::int64_t k = 3; k < i_.num_operands(); ++k)
+      if (i_.operand(k)->shape().dtype() != offsets.dtype())
+        return fail(Code::Unimplemented, i_.name(), ": no code yet for offsets and sizes of different types");
+    TRY(index_type(offsets));
+    collectives::Operation& o = c_.operation;
+    o.input_rows = input.dim(0);
+    o.output_rows = output.dim(0);
+    o.row_bytes = byte_width(input.dtype());
+    for (std::int64_t d = 1; d < input.rank(); ++d) o.row_bytes *= input.dim(d);
+    o.ragged_entries = offsets.dim(0) / static_cast<std::int64_t>(o.groups[0].size());
+    o.arrays.push_back({1, output.size_bytes(), {}});
+    return std::move(c_);
+  }
+
+  Expected<> add_array(const Shape& operand, const Shape& result) {
+    TRY(want_same_layout(i_, operand, result));
+    Piece piece{1, operand.num_elements()};
+    const Kind kind = c_.operation.kind;
+    if (kind == Kind::AllGather) piece = piece_along(operand, i_.dimension(0));
+    if (kind == Kind::ReduceScatter) piece = piece_along(result, i_.dimension(0));
+    if (kind == Kind::AllToAll) {
+      piece = piece_along(operand, i_.dimension(0));
+      piece.elements /= static_cast<std::int64_t>(c_.operation.groups[0].size());
+    }
+    Array array;
+    array.rows = piece.rows;
+    array.piece_bytes = piece.elements * byte_width(operand.dtype());
+    if (folds(kind)) TRY(add_folds(piece, operand.dtype(), array));
+    c_.operation.arrays.push_back(std::move(array));
+    return {};
+  }
+
+  Expected<> add_folds(const Piece& piece, DType type, Array& array) {
+    std::set<std::int64_t> sizes;
+    for (const auto& group : c_.operation.groups) sizes.insert(static_cast<std::int64_t>(group.size()));
+    for (const std::int64_t members : sizes) {
+      if (members == 1) continue;
+      if (members > kMaxFolded)
+        return fail(Code::Unimplemented, i_.name(), ": no code yet for folds of ", members, " members; at most ",
+                    kMaxFolded);
+      kernels::MemberFold fold;
+      fold.reducer = i_.to_apply();
+      fold.type = type;
+      fold.members = members;
+      fold.results = c_.operation.kind == Kind::AllReduce ? members : 1;
+      fold.rows = piece.rows;
+      fold.columns = piece.elements;
+      fold.pitch = piece.elements * (c_.operation.kind == Kind::ReduceScatter ? members : 1);
+      const std::string name = i_.name() + ".fold" + std::to_string(c_.kernels.size());
+      auto kernel = kernels::plan_member_fold(fold, name);
+      if (!kernel) return fail(kernel.error().code(), i_.name(), ": ", kernel.error().message());
+      array.folds.push_back({members, nullptr, kernel->blocks});
+      c_.kernels.push_back(*std::move(kernel));
+    }
+    return {};
+  }
+
+  const Instruction& i_;
+  BuiltCollective c_;
+};
+
+}  // namespace
+
+bool is_collective(const Instruction& i) { return hlo::has_participants(i.opcode()); }
+
+std::vector<std::int64_t> written_leaves(const Instruction& i) {
+  std::int64_t first = 0, count = num_leaves(i.shape());
+  if (i.opcode() == Opcode::AllGatherStart || i.opcode() == Opcode::CollectivePermuteStart) {
+    first = num_leaves(i.shape().element(0));
+    count = num_leaves(i.shape().element(1));
+  }
+  std::vector<std::int64_t> written;
+  for (std::int64_t k = 0; k < count; ++k) written.push_back(first + k);
+  return written;
+}
+
+Expected<BuiltCollective> build_collective(const Instruction& i, std::int64_t number) {
+  return CollectiveBuilder(i, number).build();
+}
+
+}  // namespace hloom::compiler

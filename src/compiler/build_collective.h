@@ -1,0 +1,33 @@
+// From a collective instruction to what its participants do.
+#pragma once
+
+#include <vector>
+
+#include "collectives/operation.h"
+#include "hlo/module.h"
+#include "hloom/error.h"
+#include "kernels/kernel.h"
+
+namespace hloom::compiler {
+
+/// Most devices that a program runs on as threads of one process.
+inline constexpr std::int64_t kMaxDevices = 1024;
+
+/// Whether the instruction is one that devices meet in, the start of an asynchronous one included.
+bool is_collective(const hlo::Instruction&);
+
+/// Leaves of the result that the collective writes: of a start only those behind its operands and before its context.
+std::vector<std::int64_t> written_leaves(const hlo::Instruction& collective);
+
+struct BuiltCollective {
+  collectives::Operation operation;      ///< without the functions of its folds
+  std::vector<kernels::Kernel> kernels;  ///< one for each fold of each array, in order
+};
+
+/// Groups as devices, arrays as bytes in the layouts of the instruction, a kernel for each size of groups and array
+/// that is folded. Needs: is_collective(), layouts.
+/// Errors: InvalidArgument if the groups do not fit the devices; Unimplemented, naming the instruction: slices in a
+///         permute, operands in another layout than results, folds of more than 128 members, what no kernel can fold.
+Expected<BuiltCollective> build_collective(const hlo::Instruction&, std::int64_t number);
+
+}  // namespace hloom::compiler
