@@ -257,6 +257,9 @@ class ProgramBuilder {
 
   // The program has one state, however many instructions read it.
   Expected<> random_state(const Instruction& i, Steps& to) {
+    if (const std::int64_t devices = num_devices(c_.program); devices > 1)
+      return fail(Code::Unimplemented, i.name(), ": no code yet for a state of random numbers on each of ", devices,
+                  " devices");
     if (!rng_state_) rng_state_ = std::make_shared<library::RngState>();
     add_routine(i, library::plan_rng_state(rng_state_, i.attr<hlo::RngStateAttr>().delta), to);
     return {};
