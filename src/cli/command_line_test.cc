@@ -88,6 +88,7 @@ TEST_F(CommandLine, VersionNamesItsParts) {
   EXPECT_EQ(version.status, 0);
   EXPECT_THAT(version.out, StartsWith("hloom "));
   EXPECT_THAT(version.out, HasSubstr("LLVM 22"));
+  EXPECT_THAT(version.out, HasSubstr("LAPACK: "));
 }
 
 TEST_F(CommandLine, WrongWordsHaveStatus2) {

@@ -127,7 +127,20 @@ bool is_free(const Instruction& i) {
 
 bool is_row_major(const Instruction& i) { return row_major(i.shape()) == i.shape(); }
 
+// What binds is bound: a custom call has the operands that it asks for, an element its tuple's layout.
+bool is_bound(const Instruction& i) {
+  if (is(&i, Opcode::GetTupleElement)) return i.shape() == i.operand(0)->shape().element(i.tuple_index());
+  if (!is(&i, Opcode::CustomCall)) return true;
+  const auto& constraints = i.attr<hlo::CustomCallAttr>().operand_layouts;
+  for (std::int64_t n = 0; constraints && n < i.num_operands(); ++n) {
+    const Shape& wanted = (*constraints)[static_cast<std::size_t>(n)];
+    if (!(wanted.is_array() && !wanted.has_layout()) && !(wanted == i.operand(n)->shape())) return false;
+  }
+  return true;
+}
+
 bool is_clear(const Instruction& i) {
+  if (!is_bound(i)) return false;
   return is_free(i) ||
          (is_row_major(i) && std::ranges::all_of(i.operands(), [](const Instruction* o) { return is_row_major(*o); }));
 }

