@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fusion/reduce_order.h"
 #include "hlo/module.h"
 
 namespace hloom::fusion {
@@ -26,7 +27,7 @@ std::string name(Hero hero) {
 
 Hero hero_of(const Instruction& i) {
   switch (i.opcode()) {
-    case Opcode::Reduce: return Hero::Reduce;
+    case Opcode::Reduce: return is_unrolled(i) ? Hero::Loop : Hero::Reduce;
     case Opcode::Dot: return Hero::Dot;
     case Opcode::Convolution: return Hero::Convolution;
     case Opcode::DynamicUpdateSlice: return Hero::WindowUpdate;

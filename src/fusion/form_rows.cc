@@ -48,10 +48,8 @@ class RowFormer {
   }
 
  private:
-  // A reduce whose value goes back to where it came from, or whose operand is reduced again.
-  static bool worth_a_look(const Instruction& i) {
-    return row_space(i).has_value() && i.operand(0)->shape().num_elements() > 1;
-  }
+  // Rows of a few elements are no work for passes: their sums are computed where they are needed.
+  static bool worth_a_look(const Instruction& i) { return !is_unrolled(i) && row_space(i).has_value(); }
 
   bool may_join(const Instruction& i) const {
     if (!position_.contains(&i) || is_grouped(i) || is_free(i) || is_structural(i)) return false;

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "fusion/cost.h"
 #include "fusion/form_rows.h"
+#include "fusion/reduce_order.h"
 
 namespace hloom::fusion {
 namespace {
@@ -212,10 +213,24 @@ class Fuser {
     return true;
   }
 
-  // Whether `user` has more elements than `i`, each of which reads one of i's.
+  // Whether `user` has more elements than `i`, each of which reads one of i's. A few times do not count where they are made
+  // side by side: next to a reduce that is unrolled over them.
   static bool repeats(const Instruction& i, const Instruction& user) {
-    return user.shape().is_array() && user.shape().num_elements() > i.shape().num_elements() &&
-           (user.opcode() == Opcode::Broadcast || user.opcode() == Opcode::Gather);
+    if (!user.shape().is_array() || user.shape().num_elements() <= i.shape().num_elements()) return false;
+    if (user.opcode() == Opcode::Broadcast) return !is_side_by_side(i, user);
+    return user.opcode() == Opcode::Gather;
+  }
+
+  static bool is_side_by_side(const Instruction& i, const Instruction& broadcast) {
+    if (broadcast.shape().num_elements() > kUnrolled * i.shape().num_elements()) return false;
+    return comes_from_unrolled(i, 6);
+  }
+
+  // Looks back over a few instructions of the same elements.
+  static bool comes_from_unrolled(const Instruction& i, int steps) {
+    if (is_unrolled(i)) return true;
+    if (steps == 0 || !(hlo::is_elementwise(i.opcode()) || i.opcode() == Opcode::Bitcast || i.opcode() == Opcode::Reshape)) return false;
+    return std::ranges::any_of(i.operands(), [&](const Instruction* o) { return comes_from_unrolled(*o, steps - 1); });
   }
 
   // Whether every element of the group's roots reads `i` only at its own index.

@@ -77,4 +77,11 @@ ReduceOrder order_of(const Instruction& reduce) {
   return order;
 }
 
+bool is_unrolled(const Instruction& i) {
+  if (i.opcode() != Opcode::Reduce || i.num_operands() != 2 || order_of(i).by_lanes) return false;
+  std::int64_t elements = 1;
+  for (const std::int64_t d : i.dimensions()) elements *= i.operand(0)->shape().dim(d);
+  return elements >= 1 && elements <= kUnrolled;
+}
+
 }  // namespace hloom::fusion

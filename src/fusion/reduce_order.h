@@ -37,4 +37,10 @@ struct ReduceOrder {
 /// Needs: a reduce.
 ReduceOrder order_of(const hlo::Instruction& reduce);
 
+/// A reduce of one array that takes so few elements that they stand one after the other, without a loop: it costs what as many
+/// elementwise instructions do, and goes where they go.
+bool is_unrolled(const hlo::Instruction&);
+/// The most elements of such a reduce; and of dimensions whose elements a kernel makes side by side because they share one.
+inline constexpr std::int64_t kUnrolled = 4;
+
 }  // namespace hloom::fusion

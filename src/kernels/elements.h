@@ -65,6 +65,10 @@ class Elements {
 
   Value convert(Value, DType);
 
+  /// Makes several reduces over equal dimensions at their points in one loop, element by element; at() knows them from here on.
+  /// Needs: none of them goes by lanes here.
+  Expected<> reduce_together(const std::vector<std::pair<const hlo::Instruction*, Point>>&);
+
   Builder& builder() { return b_; }
 
  private:
@@ -88,6 +92,10 @@ class Elements {
   One convolution(const hlo::Instruction&, const Point&);
   One rng_bits(const hlo::Instruction&, const Point&, std::int64_t result);
 
+  /// The values so far with the element at `from`.
+  Expected<std::vector<Value>> reduce_step(const hlo::Instruction&, const Point& from, std::vector<Value> sofar);
+  /// walk() without loops, for a few elements.
+  Expected<std::vector<Value>> walk_unrolled(const std::vector<std::int64_t>& box, std::vector<Value> initial, const Walk& step);
   One fold(const hlo::Instruction&, const Point& kept, const fusion::ReduceOrder&);
   Point window_point(const hlo::Window&, const std::vector<std::int64_t>& dims, const Point& output,
                      const Point& offset, Value& mask);

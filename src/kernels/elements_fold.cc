@@ -112,44 +112,93 @@ Expected<Value> Elements::fold(const Instruction& i, const Point& kept, const fu
   return convert(b_.line(op, sum_type, {convert(initial, sum_type), results[0]}), i.shape().dtype());
 }
 
+namespace {
+
+bool is_reduced(const Instruction& reduce, std::int64_t d) {
+  return std::ranges::find(reduce.dimensions(), d) != reduce.dimensions().end();
+}
+
+// The operand's element at `window` of the reduced dimensions and `kept` of the others.
+Point reduced_point(const Instruction& reduce, const Point& kept, const Point& window) {
+  Point from(static_cast<std::size_t>(reduce.operand(0)->shape().rank()));
+  std::size_t k = 0, w = 0;
+  for (std::size_t d = 0; d < from.size(); ++d)
+    from[d] = is_reduced(reduce, static_cast<std::int64_t>(d)) ? window[w++] : kept[k++];
+  return from;
+}
+
+std::vector<std::int64_t> reduced_box(const Instruction& reduce) {
+  std::vector<std::int64_t> box;
+  const Shape& shape = reduce.operand(0)->shape();
+  for (std::int64_t d = 0; d < shape.rank(); ++d)
+    if (is_reduced(reduce, d)) box.push_back(shape.dim(d));
+  return box;
+}
+
+}  // namespace
+
 Expected<Value> Elements::reduce(const Instruction& i, const Point& point, std::int64_t result) {
-  const std::int64_t n = i.num_operands() / 2;
-  const Shape& shape = i.operand(0)->shape();
-  const Opcode op = fusion::reduce_op(i);
-  const auto reduced = [&](std::int64_t d) { return std::ranges::find(i.dimensions(), d) != i.dimensions().end(); };
   const fusion::ReduceOrder order = fusion::order_of(i);
   if (order.by_lanes && fold_reduces && !b_.in_lanes()) return fold(i, point, order);
+  TRY(reduce_together({{&i, point}}));
+  return at(i, point, i.num_operands() == 2 ? ShapeIndex{} : ShapeIndex{result});
+}
 
-  // All results of a variadic reduce are made at once; the others are recalled.
-  std::vector<std::int64_t> box;
-  for (std::int64_t d = 0; d < shape.rank(); ++d)
-    if (reduced(d)) box.push_back(shape.dim(d));
-  const DType sum_type = fusion::accumulator(op, i.operand(0)->shape().dtype());
-  std::vector<Value> initial;
+Expected<std::vector<Value>> Elements::reduce_step(const Instruction& i, const Point& from, std::vector<Value> sofar) {
+  const std::int64_t n = i.num_operands() / 2;
   for (std::int64_t k = 0; k < n; ++k) {
-    const Value v = TRY(at(*i.operand(n + k), {}));
-    initial.push_back(n == 1 ? convert(v, sum_type) : v);
+    const Value x = TRY(at(*i.operand(k), from));
+    sofar.push_back(n == 1 ? convert(x, b_.type(sofar[0])) : x);
+  }
+  const Opcode op = fusion::reduce_op(i);
+  if (op != Opcode::Tuple) return std::vector<Value>{b_.line(op, b_.type(sofar[0]), sofar)};
+  return apply(*i.to_apply(), sofar);
+}
+
+// The values of all reduces go round one loop; those of a variadic one are several.
+Expected<> Elements::reduce_together(const std::vector<std::pair<const Instruction*, Point>>& requests) {
+  const std::vector<std::int64_t> box = reduced_box(*requests[0].first);
+  std::vector<Value> initial;
+  for (const auto& [i, point] : requests) {
+    const std::int64_t n = i->num_operands() / 2;
+    for (std::int64_t k = 0; k < n; ++k) {
+      const Value v = TRY(at(*i->operand(n + k), {}));
+      initial.push_back(n == 1 ? convert(v, fusion::accumulator(fusion::reduce_op(*i), i->operand(0)->shape().dtype())) : v);
+    }
   }
   const auto step = [&](const Point& window, const std::vector<Value>& sofar) -> Expected<std::vector<Value>> {
-    Point from(static_cast<std::size_t>(shape.rank()));
-    std::size_t kept = 0, w = 0;
-    for (std::int64_t d = 0; d < shape.rank(); ++d)
-      from[static_cast<std::size_t>(d)] = reduced(d) ? window[w++] : point[kept++];
-    std::vector<Value> arguments = sofar;
-    for (std::int64_t k = 0; k < n; ++k) {
-      const Value x = TRY(at(*i.operand(k), from));
-      arguments.push_back(n == 1 ? convert(x, sum_type) : x);
+    std::vector<Value> next;
+    auto own = sofar.begin();
+    for (const auto& [i, point] : requests) {
+      const auto end = own + i->num_operands() / 2;
+      const auto values = TRY(reduce_step(*i, reduced_point(*i, point, window), std::vector<Value>(own, end)));
+      next.insert(next.end(), values.begin(), values.end());
+      own = end;
     }
-    if (op != Opcode::Tuple) return std::vector<Value>{b_.line(op, sum_type, arguments)};
-    return apply(*i.to_apply(), arguments);
+    return next;
   };
-  std::vector<Value> results = TRY(walk(box, initial, step));
-  for (std::int64_t k = 0; k < n; ++k) {
-    const DType wanted = n == 1 ? i.shape().dtype() : i.shape().element(k).dtype();
-    results[static_cast<std::size_t>(k)] = convert(results[static_cast<std::size_t>(k)], wanted);
-    remember(i, point, n == 1 ? ShapeIndex{} : ShapeIndex{k}, results[static_cast<std::size_t>(k)]);
+  const bool unrolled = requests.size() == 1 && fusion::is_unrolled(*requests[0].first);
+  const std::vector<Value> results = TRY(unrolled ? walk_unrolled(box, initial, step) : walk(box, initial, step));
+  auto at = results.begin();
+  for (const auto& [i, point] : requests)
+    for (std::int64_t k = 0; k < i->num_operands() / 2; ++k) {
+      const bool single = i->num_operands() == 2;
+      const DType wanted = single ? i->shape().dtype() : i->shape().element(k).dtype();
+      remember(*i, point, single ? ShapeIndex{} : ShapeIndex{k}, convert(*at++, wanted));
+    }
+  return {};
+}
+
+Expected<std::vector<Value>> Elements::walk_unrolled(const std::vector<std::int64_t>& box, std::vector<Value> values, const Walk& step) {
+  std::int64_t elements = 1;
+  for (const std::int64_t n : box) elements *= n;
+  for (std::int64_t e = 0; e < elements; ++e) {
+    Point at(box.size());
+    std::int64_t rest = e;
+    for (std::size_t d = box.size(); d-- > 0; rest /= box[d]) at[d].offset = rest % box[d];
+    values = TRY(step(at, values));
   }
-  return results[static_cast<std::size_t>(result)];
+  return values;
 }
 
 // Walks the window's positions; those in padding or in holes of dilation are left out.

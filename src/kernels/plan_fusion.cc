@@ -61,8 +61,10 @@ class NestPlanner {
   Expected<> plan() {
     Box whole;
     const auto& order = domain_.layout().minor_to_major;
+    unroll();
     for (auto d = order.rbegin(); d != order.rend(); ++d)
-      if (domain_.dim(*d) != 1) whole.push_back({static_cast<std::size_t>(*d), 1, 0, domain_.dim(*d)});
+      if (domain_.dim(*d) != 1 && std::ranges::find(unrolled_, *d) == unrolled_.end())
+        whole.push_back({static_cast<std::size_t>(*d), 1, 0, domain_.dim(*d)});
     fold_ = folds();
     return plan_box(whole, 0);
   }
@@ -92,23 +94,75 @@ class NestPlanner {
     return places_.operands[at];
   }
 
+  // Next to a reduce of a few elements, dimensions of a few elements are made side by side: they share most of their work.
+  void unroll() {
+    const auto instructions = fusion_.called(0)->instructions();
+    if (std::ranges::none_of(instructions, [](const Instruction& i) { return fusion::is_unrolled(i); })) return;
+    std::int64_t elements = 1;
+    for (const std::int64_t d : domain_.layout().minor_to_major) {
+      const std::int64_t n = domain_.dim(d);
+      if (n == 1 || n == domain_.num_elements() || elements * n > fusion::kUnrolled) continue;
+      unrolled_.push_back(d);
+      elements *= n;
+    }
+  }
+
+  // The points that are made together with a point of the loops.
+  std::vector<Point> side_by_side(const Point& point) const {
+    std::vector<Point> points = {point};
+    for (const std::int64_t d : unrolled_) {
+      const std::vector<Point> before = std::exchange(points, {});
+      for (std::int64_t n = 0; n < domain_.dim(d); ++n)
+        for (Point p : before) {
+          p[static_cast<std::size_t>(d)].offset = n;
+          points.push_back(std::move(p));
+        }
+    }
+    return points;
+  }
+
+  // Reduces over equal dimensions share their loop, those of points side by side too.
+  Expected<> reduces(Elements& e, const std::vector<Point>& points) {
+    std::vector<std::vector<std::pair<const Instruction*, Point>>> loops;
+    for (const Instruction& i : fusion_.called(0)->instructions()) {
+      if (i.opcode() != Opcode::Reduce || i.num_operands() != 2 || i.shape().dims() != domain_.dims() || fusion::is_unrolled(i)) continue;
+      if (fold_ && fusion::order_of(i).by_lanes) continue;
+      const auto same = [&](const auto& loop) {
+        return loop[0].first->operand(0)->shape().dims() == i.operand(0)->shape().dims() && loop[0].first->dimensions() == i.dimensions();
+      };
+      auto loop = std::ranges::find_if(loops, same);
+      if (loop == loops.end()) loop = loops.emplace(loops.end());
+      for (const Point& p : points) loop->emplace_back(&i, p);
+    }
+    for (const auto& loop : loops)
+      if (loop.size() > 1) TRY(e.reduce_together(loop));
+    return {};
+  }
+
   // Values of all roots first, then the stores: an operand may be a result's own memory.
-  Expected<> element(const Point& point) {
+  Expected<> element(const Point& at) {
     Elements e = elements();
-    std::vector<std::pair<Value, Point>> stores;
+    std::vector<std::pair<const Root*, std::pair<Value, Point>>> stores;
+    const std::vector<Point> points = side_by_side(at);
+    TRY(reduces(e, points));
+    for (const Point& point : points) TRY(roots_at(e, point, stores));
+    for (const auto& [root, what] : stores) b_.store(root->place, what.second, what.first);
+    return {};
+  }
+
+  Expected<> roots_at(Elements& e, const Point& point, std::vector<std::pair<const Root*, std::pair<Value, Point>>>& stores) {
     for (const Root& root : roots_) {
       const Instruction& i = *root.instruction;
       if (i.opcode() == Opcode::DynamicUpdateSlice) {
         Point to = TRY(e.starts(i, 2, i.shape(), i.operand(1)->shape().dims()));
         for (std::size_t d = 0; d < point.size(); ++d) to[d] = to[d] + point[d];
         const Value v = TRY(e.at(*i.operand(1), point));
-        stores.emplace_back(v, std::move(to));
+        stores.push_back({&root, {v, std::move(to)}});
       } else {
         const Value v = TRY(e.at(i, point, root.leaf));
-        stores.emplace_back(v, point);
+        stores.push_back({&root, {v, point}});
       }
     }
-    for (std::size_t r = 0; r < roots_.size(); ++r) b_.store(roots_[r].place, stores[r].second, stores[r].first);
     return {};
   }
 
@@ -131,6 +185,7 @@ class NestPlanner {
     scratch.findings = &findings;
     NestPlanner twin(scratch, fusion_, places_, roots_, 1);
     twin.fold_ = fold_;
+    twin.unrolled_ = unrolled_;
     std::vector<Index> axes;
     for (const Axis& axis : box) {
       const Value v = scratch.begin_loop(axis.from, axis.to);
@@ -340,6 +395,7 @@ class NestPlanner {
   std::int64_t blocks_;
   Shape domain_;
   bool fold_ = false;
+  std::vector<std::int64_t> unrolled_;  ///< dimensions of the domain without a loop
   std::int64_t widest_ = 4;
   std::size_t num_boxes_ = 1;
 };

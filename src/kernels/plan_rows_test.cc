@@ -325,5 +325,61 @@ TEST(PlanRows, WhatIsWrittenAnywayIsReadBack) {
   EXPECT_EQ(times(kernel, "load f32 y0"), 1u) << kernel;
 }
 
+// All kernels of a program, and how many.
+std::string all_kernels(const std::string& entry, int* count) {
+  const auto module = parse("add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n" + entry);
+  EXPECT_TRUE(module && fusion::fuse(*module));
+  std::string kernels;
+  for (const Instruction& i : module->entry()->instructions())
+    if (i.opcode() == Opcode::Fusion) {
+      kernels += print(*plan(i));
+      ++*count;
+    }
+  return kernels;
+}
+
+TEST(ContractedBroadcast, IsOneLoopOverPairsWithoutAnArrayOfThem) {
+  int count = 0;
+  const std::string kernel = all_kernels(
+      "ENTRY main { x = f32[200,3] parameter(0)\n m = f32[200] parameter(1)\n z = f32[] constant(0)\n"
+      " xi = f32[200,200,3] broadcast(x), dimensions={0,2}\n xj = f32[200,200,3] broadcast(x), dimensions={1,2}\n"
+      " d = f32[200,200,3] subtract(xj, xi)\n q = f32[200,200,3] multiply(d, d)\n"
+      " r = f32[200,200] reduce(q, z), dimensions={2}, to_apply=add\n i = f32[200,200] rsqrt(r)\n"
+      " mj = f32[200,200] broadcast(m), dimensions={1}\n w = f32[200,200] multiply(i, mj)\n"
+      " wb = f32[200,200,3] broadcast(w), dimensions={0,1}\n f = f32[200,200,3] multiply(d, wb)\n"
+      " ROOT a = f32[200,3] reduce(f, z), dimensions={1}, to_apply=add }",
+      &count);
+  EXPECT_EQ(count, 1) << kernel;
+  EXPECT_EQ(times(kernel, "rsqrt"), 1u) << kernel;   // for all three coordinates
+  EXPECT_EQ(times(kernel, "0..200"), 2u) << kernel;  // i by lanes, j
+  EXPECT_EQ(times(kernel, "carry"), 3u) << kernel;
+}
+
+TEST(ContractedBroadcast, SumsOverTheSamePairsShareTheirLoop) {
+  int count = 0;
+  const std::string kernel = all_kernels(
+      "ENTRY main { x = f32[64] parameter(0)\n y = f32[200] parameter(1)\n z = f32[] constant(0)\n"
+      " xi = f32[200,64] broadcast(x), dimensions={1}\n yj = f32[200,64] broadcast(y), dimensions={0}\n"
+      " d = f32[200,64] subtract(yj, xi)\n q = f32[200,64] multiply(d, d)\n"
+      " a = f32[64] reduce(d, z), dimensions={0}, to_apply=add\n b = f32[64] reduce(q, z), dimensions={0}, to_apply=add\n"
+      " ROOT c = f32[64] multiply(a, b) }",
+      &count);
+  EXPECT_EQ(count, 1) << kernel;
+  EXPECT_EQ(times(kernel, "0..200"), 1u) << kernel;
+  EXPECT_EQ(times(kernel, "subtract"), 1u) << kernel;
+}
+
+TEST(ContractedBroadcast, AVectorOfAFewCoordinatesIsNormalisedSideBySide) {
+  int count = 0;
+  const std::string kernel = all_kernels(
+      "ENTRY main { x = f32[50,3] parameter(0)\n z = f32[] constant(0)\n q = f32[50,3] multiply(x, x)\n"
+      " r = f32[50] reduce(q, z), dimensions={1}, to_apply=add\n i = f32[50] rsqrt(r)\n"
+      " b = f32[50,3] broadcast(i), dimensions={0}\n ROOT n = f32[50,3] multiply(x, b) }",
+      &count);
+  EXPECT_EQ(count, 1) << kernel;
+  EXPECT_EQ(times(kernel, "rsqrt"), 1u) << kernel;
+  EXPECT_EQ(times(kernel, "load"), 3u) << kernel;
+}
+
 }  // namespace
 }  // namespace hloom::kernels
