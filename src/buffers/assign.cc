@@ -9,6 +9,7 @@
 #include "buffers/order_readers.h"
 #include "buffers/pack.h"
 #include "buffers/schedule.h"
+#include "buffers/split_fills.h"
 #include "buffers/steps.h"
 #include "buffers/webs.h"
 
@@ -217,6 +218,7 @@ Expected<Assignment> assign(hlo::Module& module) {
   TRY(unshare_steps(module));
   if (!module.config().is_scheduled)
     for (Computation* c : step_computations(module)) c->sort();
+  split_fills(module);
   TRY(match_layouts(module));
   note_in_place(module);
   order_readers(module);

@@ -334,6 +334,20 @@ TEST(Assign, FusionThatMovesElementsDoesNotShare) {
   EXPECT_NE(p.slice("y"), p.slice("r"));
 }
 
+TEST(Assign, ZerosAreMadeForEachWhoWritesOverThem) {
+  const char* const t = "(s32[], f32[100], f32[100])";
+  const std::string fill = "fill { c = f32[] constant(0) ROOT f = f32[100] broadcast(c), dimensions={} }\n";
+  const Plan p = plan(entry(
+      loop_entry(t, "z = f32[100] fusion(), kind=kLoop, calls=fill t = (s32[], f32[100], f32[100]) tuple(zero, z, z)",
+                 "w1 = f32[100] get-tuple-element(w), index=1 w2 = f32[100] get-tuple-element(w), index=2\n"
+                 "ROOT r = (f32[100], f32[100]) tuple(w1, w2)"),
+      fill + loop(t,
+                  "x = f32[100] get-tuple-element(q), index=1 y = f32[100] get-tuple-element(q), index=2\n"
+                  "u = f32[1] constant({7}) a = f32[100] dynamic-update-slice(x, u, j)\n"
+                  "b = f32[100] dynamic-update-slice(y, u, k) ROOT o = (s32[], f32[100], f32[100]) tuple(k, a, b)")));
+  for (const hlo::Instruction* copy : p.copies()) EXPECT_EQ(copy->shape().rank(), 0) << copy->name();
+}
+
 TEST(Assign, WorkspaceIsApart) {
   const Plan p =
       plan(entry("a = f32[100] parameter(0) x = f32[100] negate(a) y = f32[100] fusion(x), kind=kLoop, calls=f, "
