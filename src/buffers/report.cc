@@ -47,7 +47,7 @@ MemoryReport report(const Assignment& assignment) {
     for (const Instruction& i : c->instructions()) {
       const Timeline::Place& place = timeline.of(i);
       if (place.end > place.begin && step_computations(i).empty())
-        result.timeline.push_back({&i, bytes_at(sums, place.work())});
+        result.timeline.push_back({&i, place.work(), bytes_at(sums, place.work())});
     }
   std::ranges::stable_sort(result.timeline, {}, [&](const TimelineEntry& e) { return timeline.of(*e.at).begin; });
   Point peak = 0;

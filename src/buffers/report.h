@@ -11,6 +11,7 @@ namespace hloom::buffers {
 /// Bytes of the arena that are in use while an instruction works.
 struct TimelineEntry {
   const hlo::Instruction* at = nullptr;
+  std::int32_t point = 0;  ///< in time, as blocks have it
   std::int64_t bytes = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "base/try.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/demands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/source.h"
@@ -197,6 +198,7 @@ Expected<int> bench(const Options& options) {
   Figures figures;
   compiler::Options compile;
   compile.threads = threads;
+  compile.memory = demands_of(options);
   compile.perf = options.perf;
   compiler::Compiled compiled = TRY(timed_compile(source, std::move(module), compile, figures));
   const auto executor = TRY(runtime::Executor::create(std::move(compiled.program)));

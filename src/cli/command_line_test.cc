@@ -92,12 +92,28 @@ TEST_F(CommandLine, VersionNamesItsParts) {
 }
 
 TEST_F(CommandLine, WrongWordsHaveStatus2) {
-  for (const char* words :
-       {"", "rnu two.hlo", "run", "run two.hlo --no-such-option", "run two.hlo extra", "run two.hlo --threads 0",
-        "run two.hlo --threads many", "run two.hlo --rtol -1", "run two.hlo --random=x", "run two.hlo --random=-1",
-        "show two.hlo", "show two.hlo --stage=nothing", "opt two.hlo", "opt --passes=remove-dead",
-        "opt two.hlo --passes=no-such-pass", "bench two.hlo --scale huge", "run two.hlo --interpret --profile",
-        "run two.hlo --interpret --perf", "compile two.hlo"}) {
+  for (const char* words : {"",
+                            "rnu two.hlo",
+                            "run",
+                            "run two.hlo --no-such-option",
+                            "run two.hlo extra",
+                            "run two.hlo --threads 0",
+                            "run two.hlo --threads many",
+                            "run two.hlo --rtol -1",
+                            "run two.hlo --random=x",
+                            "run two.hlo --random=-1",
+                            "show two.hlo",
+                            "show two.hlo --stage=nothing",
+                            "opt two.hlo",
+                            "opt --passes=remove-dead",
+                            "opt two.hlo --passes=no-such-pass",
+                            "bench two.hlo --scale huge",
+                            "run two.hlo --interpret --profile",
+                            "run two.hlo --interpret --perf",
+                            "run two.hlo --interpret --require-in-place",
+                            "run two.hlo --interpret --memory-limit=1G",
+                            "run two.hlo --memory-limit=much",
+                            "compile two.hlo"}) {
     const Outcome outcome = hloom(words);
     EXPECT_EQ(outcome.status, 2) << words;
     EXPECT_THAT(outcome.out, IsEmpty()) << words;
@@ -260,6 +276,44 @@ TEST_F(CommandLine, FillsElidedConstantsWhenAsked) {
   write("elided.hlo", "HloModule m\nENTRY e { ROOT c = f32[3] constant({...}) }\n");
   EXPECT_THAT(hloom("run elided.hlo").err, HasSubstr("elided.hlo:2:"));
   EXPECT_EQ(hloom("run elided.hlo --fill-elided").status, 0);
+}
+
+// A parameter that is not donated has to be copied before a window of it is written.
+constexpr const char* kCopied = R"(HloModule copied
+
+ENTRY e {
+  x = f32[100] parameter(0)
+  u = f32[4] parameter(1)
+  i = s32[] parameter(2)
+  ROOT written = f32[100] dynamic-update-slice(x, u, i), metadata={source_file="step.py" source_line=7}
+}
+)";
+
+TEST_F(CommandLine, RefusesCopiesAndMemoryThatMustNotBe) {
+  write("copied.hlo", kCopied);
+  for (const std::string command : {"run", "bench --seconds 0"}) {
+    const Outcome copied = hloom(command + " copied.hlo --random --require-in-place");
+    EXPECT_EQ(copied.status, 1);
+    EXPECT_THAT(copied.err, ContainsRegex("written.*400 bytes, because parameter x is not donated"));
+    EXPECT_EQ(hloom(command + " two.hlo --random --require-in-place").status, 0);
+    const Outcome unknown = hloom(command + " copied.hlo --random --require-in-place=a,b");
+    EXPECT_EQ(unknown.status, 1);
+    EXPECT_THAT(unknown.err, HasSubstr("name: a"));
+    EXPECT_THAT(hloom(command + " two.hlo --random --memory-limit=63").err,
+                HasSubstr("takes 64 bytes, the limit is 63"));
+    EXPECT_EQ(hloom(command + " two.hlo --random --memory-limit=64").status, 0);
+    EXPECT_EQ(hloom(command + " two.hlo --random --memory-limit=1MB").status, 0);
+  }
+}
+
+TEST_F(CommandLine, ShowsMemoryAsAPage) {
+  write("copied.hlo", kCopied);
+  const Outcome page = hloom("show copied.hlo --stage=memory --format=html");
+  EXPECT_EQ(page.status, 0) << page.err;
+  EXPECT_THAT(page.out, StartsWith("<!doctype html>"));
+  EXPECT_THAT(page.out, HasSubstr("\"source\":\"step.py:7\""));
+  EXPECT_THAT(page.out, Not(ContainsRegex("(src|href)="))) << "it needs nothing else";
+  EXPECT_EQ(hloom("show two.hlo --stage=buffers --format=html").status, 2);
 }
 
 TEST_F(CommandLine, PerfGetsTheNamesOfKernels) {

@@ -31,7 +31,9 @@ struct Options {
   double seconds = 2;
   std::string dump;  ///< a folder
   std::vector<std::string> passes;
-  std::string stage, format;  ///< format json sets `json`
+  std::string require_in_place;   ///< names with commas, or * for all updates; empty: none
+  std::int64_t memory_limit = 0;  ///< bytes; 0: none
+  std::string stage, format;  ///< of show; no format: text
 };
 
 /// Options, or the status to exit with because all has been said.

@@ -23,6 +23,7 @@ constexpr const char* kRunExamples = R"(Examples:
   hloom run tests/programs/r35-kmeans                       the folder's own inputs, values and tolerances
   hloom run step.hlo --interpret                            slowly, by the meaning of each instruction
   hloom run step.hlo --random=7 --dump=stages --time        each stage to a file, passes by cost
+  hloom run step.hlo --require-in-place --memory-limit=2GB  or refused, with the reason and the owners
   python lower.py | hloom run - --random)";
 
 constexpr const char* kBenchExamples = R"(Examples:
@@ -43,6 +44,7 @@ constexpr const char* kOptExamples = R"(Examples:
 constexpr const char* kShowExamples = R"(Examples:
   hloom show step.hlo --stage=fusions       what became one kernel, and why the rest did not
   hloom show step.hlo --stage=memory        the peak, and what is updated in place or copied
+  hloom show step.hlo --stage=memory --format=html >memory.html     the same to look at in a browser
   hloom show fusion.2.kernel --stage=asm)";
 
 std::optional<std::uint64_t> seed_of(const std::string& word) {
@@ -107,6 +109,15 @@ void add_devices(CLI::App& app, Options& o) {
       ->check(CLI::Range(0.0, 86400.0));
 }
 
+void add_memory(CLI::App& app, Options& o) {
+  app.add_flag("--require-in-place{*}", o.require_in_place,
+               "Refuse a program in which these updates are copied; without names: any")
+      ->option_text("[=NAME,…]");
+  app.add_option("--memory-limit", o.memory_limit, "Refuse a program that takes more bytes, and name what takes them")
+      ->option_text("SIZE")
+      ->transform(CLI::AsSizeValue(false));
+}
+
 void add_run(CLI::App& app, Options& o) {
   CLI::App* run = app.add_subcommand("run", "Run a program once")->footer(kRunExamples);
   run->callback([&o] { o.command = Command::Run; });
@@ -125,6 +136,7 @@ void add_run(CLI::App& app, Options& o) {
   run->add_flag("--interpret", o.interpret, "Interpret instead of compiling");
   add_threads(*run, o);
   add_devices(*run, o);
+  add_memory(*run, o);
   run->add_flag("--profile", o.profile, "Time of each kernel, on standard error");
   add_perf(*run, o);
   run->add_flag("--time", o.time, "Time of stages and passes, on standard error");
@@ -141,6 +153,7 @@ void add_bench(CLI::App& app, Options& o) {
       ->option_text("S")
       ->check(CLI::Range(0.0, 86400.0));
   add_threads(*bench, o);
+  add_memory(*bench, o);
   add_perf(*bench, o);
   add_devices(*bench, o);
   bench->add_flag("--json", o.json, "One line of JSON");
@@ -186,15 +199,16 @@ void add_show(CLI::App& app, Options& o) {
   CLI::App* show = app.add_subcommand("show", "Print what a stage of the compiler made")->footer(kShowExamples);
   show->callback([&o] {
     o.command = Command::Show;
-    o.json = o.format == "json";
-    if (o.json && !compiler::stage_named(o.stage)->has_json)
-      throw CLI::ValidationError("--format", "there is no json for " + o.stage);
+    const compiler::Stage& stage = *compiler::stage_named(o.stage);
+    if ((o.format == "json" && !stage.has_json) || (o.format == "html" && !stage.has_html))
+      throw CLI::ValidationError("--format", "there is no " + o.format + " for " + o.stage);
   });
   add_program(*show, o);
   show->add_option("--stage", o.stage, help)->option_text("NAME")->required()->check(CLI::IsMember(names));
-  show->add_option("--format", o.format, "text (default), or json for buffers and memory")
-      ->option_text("text|json")
-      ->check(CLI::IsMember({"text", "json"}));
+  show->add_option("--format", o.format,
+                   "text (default), json for buffers and memory, or html, a page with a picture, for memory")
+      ->option_text("text|json|html")
+      ->check(CLI::IsMember({"text", "json", "html"}));
 }
 
 // CLI11 would only say that a command is missing.

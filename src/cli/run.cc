@@ -4,6 +4,7 @@
 #include "base/try.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/demands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/results.h"
@@ -66,6 +67,7 @@ Expected<compiler::Compiled> compile_and_dump(const Options& options, const Sour
   std::vector<passes::PassTime> pass_times;
   compiler::Options compile;
   compile.threads = options.threads;
+  compile.memory = demands_of(options);
   compile.perf = options.perf;
   if (options.time) compile.pass_times = &pass_times;
   const auto write = [&](const std::string& name, const std::string& text) { dump.write(name, text); };
@@ -101,6 +103,8 @@ Expected<Results> run_compiled(const Options& options, const Source& source, std
 std::string_view useless_with_interpret(const Options& options) {
   if (options.profile) return "--profile";
   if (options.perf) return "--perf";
+  if (!options.require_in_place.empty()) return "--require-in-place";
+  if (options.memory_limit > 0) return "--memory-limit";
   if (options.time) return "--time";
   if (!options.dump.empty()) return "--dump";
   return "";

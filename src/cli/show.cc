@@ -10,12 +10,17 @@
 namespace hloom::cli {
 namespace {
 
+compiler::Format format_of(const Options& options) {
+  if (options.format == "json") return compiler::Format::Json;
+  return options.format == "html" ? compiler::Format::Html : compiler::Format::Text;
+}
+
 Expected<std::string> text_of(const Options& options, const Source& source) {
   const Progress progress("compiling " + source.path);
   const compiler::Stage& stage = *compiler::stage_named(options.stage);
   if (!source.is_kernel) {
     auto module = TRY(read_module(source, options));
-    return compiler::show(std::move(module), stage, options.json);
+    return compiler::show(std::move(module), stage, format_of(options));
   }
   const std::vector<kernels::Kernel> kernels = TRY(parse_kernels(source));
   return compiler::show_kernels(kernels, stage);

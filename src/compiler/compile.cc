@@ -71,6 +71,7 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
 
   // From here on the order is the schedule, and nothing that writes a value may be added or removed.
   c.assignment = TRY(buffers::assign(*c.module));
+  TRY(check_demands(c.assignment, options.memory));
   if (options.regions) fusion::mark_regions(*c.module);
   stages.dump("buffers");
   stages.finished("buffers");

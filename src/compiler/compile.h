@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "buffers/assignment.h"
+#include "compiler/memory_limits.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
 #include "jit/code.h"
@@ -22,6 +23,7 @@ struct Options {
   bool regions = true;       ///< false: a step for each instruction, so that each can be observed
   bool taps = false;         ///< a result for each instruction in a kernel (fusion/taps.h); trip counts are not used
   bool generate_code = true; ///< false: stop before LLVM, to show stages
+  MemoryDemands memory;      ///< what the plan of the memory must keep to
   bool perf = false;         ///< tell perf and GDB the kernels' names
   bool verify_each = false;  ///< verify after each pass
   /// Called after each stage that changed something: a name that sorts (`07-fold-transpose.hlo`) and the text.
@@ -42,7 +44,7 @@ struct Compiled {
 };
 
 /// Runs all stages. Needs: a verified module.
-/// Errors: Unimplemented, naming the instruction, if it has no kernel; those of the stages.
+/// Errors: Unimplemented, naming the instruction, if it has no kernel; those of check_demands() and of the stages.
 Expected<Compiled> compile(std::unique_ptr<hlo::Module>, const Options& = {});
 
 }  // namespace hloom::compiler

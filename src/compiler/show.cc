@@ -18,14 +18,14 @@ namespace hloom::compiler {
 namespace {
 
 constexpr Stage kStages[] = {
-    {"hlo", "the module after all passes", false, false},
-    {"fusions", "the module after fusion: what is one kernel, and why the rest is not", false, false},
-    {"buffers", "where each value lies, and when", false, true},
-    {"memory", "bytes by kind, who owns the peak, and what is updated in place or copied", false, true},
-    {"kernels", "the loop nests", true, false},
-    {"program", "the steps that run", false, false},
-    {"llvm", "LLVM IR of each kernel", true, false},
-    {"asm", "assembly of each kernel", true, false},
+    {"hlo", "the module after all passes", false, false, false},
+    {"fusions", "the module after fusion: what is one kernel, and why the rest is not", false, false, false},
+    {"buffers", "where each value lies, and when", false, true, false},
+    {"memory", "bytes by kind, who owns the peak, and what is updated in place or copied", false, true, true},
+    {"kernels", "the loop nests", true, false, false},
+    {"program", "the steps that run", false, false, false},
+    {"llvm", "LLVM IR of each kernel", true, false, false},
+    {"asm", "assembly of each kernel", true, false, false},
 };
 
 Expected<std::string> show_code(std::span<const kernels::Kernel> kernels, std::string_view stage) {
@@ -56,8 +56,10 @@ const Stage* stage_named(std::string_view name) {
   return found == std::end(kStages) ? nullptr : found;
 }
 
-Expected<std::string> show(std::unique_ptr<hlo::Module> module, const Stage& stage, bool json, const Options& options) {
-  HLOOM_CHECK(!json || stage.has_json);
+Expected<std::string> show(std::unique_ptr<hlo::Module> module, const Stage& stage, Format format,
+                           const Options& options) {
+  HLOOM_CHECK((format != Format::Json || stage.has_json) && (format != Format::Html || stage.has_html));
+  const bool json = format == Format::Json;
   if (stage.name == "hlo" || stage.name == "fusions") {
     TRY(passes::run_standard(*module));
     if (stage.name == "fusions") TRY(fusion::fuse(*module));
@@ -68,6 +70,7 @@ Expected<std::string> show(std::unique_ptr<hlo::Module> module, const Stage& sta
   const Compiled compiled = TRY(compile(std::move(module), without_code));
   const buffers::Assignment& assignment = compiled.assignment;
   if (stage.name == "buffers") return json ? buffers_json(assignment) : buffers_text(assignment);
+  if (format == Format::Html) return memory_html(assignment);
   if (stage.name == "memory") return json ? memory_json(assignment) : memory_text(assignment);
   if (stage.name == "program") return runtime::to_string(compiled.program);
   return show_code(compiled.kernels, stage.name);

@@ -22,7 +22,10 @@ struct Stage {
   std::string_view help;
   bool of_kernels;  ///< can be shown of kernels alone
   bool has_json;
+  bool has_html;
 };
+
+enum class Format : std::uint8_t { Text, Json, Html };
 
 /// What can be shown, in the order in which it is made.
 std::span<const Stage> stages();
@@ -30,9 +33,9 @@ std::span<const Stage> stages();
 /// The stage of that name, or null.
 const Stage* stage_named(std::string_view name);
 
-/// The text of a stage, or JSON. Needs: a verified module; JSON only where the stage has it. Errors: those of
+/// A stage in words, as JSON or as a page. Needs: a verified module; a format that the stage has. Errors: those of
 /// compile().
-Expected<std::string> show(std::unique_ptr<hlo::Module>, const Stage&, bool json = false, const Options& = {});
+Expected<std::string> show(std::unique_ptr<hlo::Module>, const Stage&, Format = Format::Text, const Options& = {});
 
 /// The same of kernels. Errors: InvalidArgument if the stage comes before kernels, or a kernel does not verify; those
 /// of the code generator.

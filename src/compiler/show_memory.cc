@@ -1,9 +1,13 @@
 #include "compiler/show_memory.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <unordered_map>
 
 #include "buffers/report.h"
+#include "compiler/memory_page.h"
+#include "hlo/source_place.h"
 
 namespace hloom::compiler {
 namespace {
@@ -76,6 +80,8 @@ std::string memory_text(const buffers::Assignment& assignment) {
   for (const buffers::ArenaBlock* owner : report.owners) {
     out << "  " << owner->bytes << ":";
     for (const std::string& value : owner->values) out << " " << value;
+    const std::string source = owner->definer == nullptr ? "" : hlo::source_place(*owner->definer, assignment.module());
+    if (!source.empty()) out << " (" << source << ")";
     out << "\n";
   }
   for (const buffers::InPlaceDecision& d : assignment.decisions()) {
@@ -88,47 +94,101 @@ std::string memory_text(const buffers::Assignment& assignment) {
   return std::move(out).str();
 }
 
-std::string buffers_json(const buffers::Assignment& assignment) {
-  nlohmann::ordered_json json = {{"allocations", nlohmann::ordered_json::array()},
-                                 {"arena", nlohmann::ordered_json::array()}};
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json to_json(const buffers::ArenaBlock& block) {
+  ordered_json live = ordered_json::array();
+  for (const buffers::Interval& i : block.live.parts()) live.push_back({i.begin, i.end});
+  return {{"offset", block.offset}, {"bytes", block.bytes}, {"live", std::move(live)}, {"values", block.values}};
+}
+
+ordered_json buffers_object(const buffers::Assignment& assignment) {
+  ordered_json json = {{"allocations", ordered_json::array()}, {"arena", ordered_json::array()}};
   for (const buffers::Allocation& a : assignment.allocations()) {
-    nlohmann::ordered_json row = {{"kind", name_of(a.kind)}, {"bytes", a.bytes}};
+    ordered_json row = {{"kind", name_of(a.kind)}, {"bytes", a.bytes}};
     if (a.kind == Kind::Constant) row["constant"] = a.constant->name();
     if (a.kind == Kind::Parameter || a.kind == Kind::Result) row["number"] = a.number;
     if (a.aliased_result >= 0) row["donated_to_result"] = a.aliased_result;
     json["allocations"].push_back(std::move(row));
   }
-  for (const buffers::ArenaBlock& block : assignment.blocks()) {
-    nlohmann::ordered_json live = nlohmann::ordered_json::array();
-    for (const buffers::Interval& i : block.live.parts()) live.push_back({i.begin, i.end});
-    json["arena"].push_back(
-        {{"offset", block.offset}, {"bytes", block.bytes}, {"live", std::move(live)}, {"values", block.values}});
-  }
-  return to_text(json);
+  for (const buffers::ArenaBlock& block : assignment.blocks()) json["arena"].push_back(to_json(block));
+  return json;
 }
 
-std::string memory_json(const buffers::Assignment& assignment) {
-  nlohmann::ordered_json json;
+// Where the user wrote it, by the names that reports have.
+class Places {
+ public:
+  explicit Places(const hlo::Module& module) : module_(module) {
+    for (const hlo::Computation& c : module.computations())
+      for (const hlo::Instruction& i : c.instructions()) named_.emplace(i.name(), &i);
+  }
+  std::string of(const std::string& name) const {
+    const auto found = named_.find(name);
+    return found == named_.end() ? "" : hlo::source_place(*found->second, module_);
+  }
+  std::string of(const buffers::ArenaBlock& block) const {
+    return block.definer == nullptr ? "" : hlo::source_place(*block.definer, module_);
+  }
+
+ private:
+  const hlo::Module& module_;
+  std::unordered_map<std::string_view, const hlo::Instruction*> named_;
+};
+
+ordered_json to_json(const buffers::MemoryReport& report, const buffers::Assignment& assignment, const Places& places) {
+  ordered_json peak = {{"arena_bytes", report.peak_bytes},
+                       {"at", report.peak_at == nullptr ? "" : report.peak_at->name()},
+                       {"owners", ordered_json::array()}};
+  for (const buffers::ArenaBlock* owner : report.owners)
+    peak["owners"].push_back({{"block", owner - assignment.blocks().data()},
+                              {"bytes", owner->bytes},
+                              {"values", owner->values},
+                              {"source", places.of(*owner)}});
+  return peak;
+}
+
+ordered_json memory_object(const buffers::Assignment& assignment) {
+  const Places places(assignment.module());
+  ordered_json json = {{"module", assignment.module().name()}};
   for (const Kind kind : {Kind::Parameter, Kind::Result, Kind::Constant, Kind::Arena})
     json[std::string(name_of(kind)) + "_bytes"] = bytes_of(assignment, kind);
   const buffers::MemoryReport report = buffers::report(assignment);
-  json["peak"] = {{"arena_bytes", report.peak_bytes},
-                  {"at", report.peak_at == nullptr ? "" : report.peak_at->name()},
-                  {"owners", nlohmann::ordered_json::array()}};
-  for (const buffers::ArenaBlock* owner : report.owners)
-    json["peak"]["owners"].push_back({{"bytes", owner->bytes}, {"values", owner->values}});
-  json["timeline"] = nlohmann::ordered_json::array();
+  json["peak"] = to_json(report, assignment, places);
+  json["timeline"] = ordered_json::array();
   for (const buffers::TimelineEntry& e : report.timeline)
-    json["timeline"].push_back({{"at", e.at->name()}, {"arena_bytes", e.bytes}});
-  json["updates"] = nlohmann::ordered_json::array();
+    json["timeline"].push_back({{"at", e.at->name()}, {"point", e.point}, {"arena_bytes", e.bytes}});
+  json["updates"] = ordered_json::array();
   for (const buffers::InPlaceDecision& d : assignment.decisions())
     json["updates"].push_back({{"at", d.at},
                                {"kind", buffers::name(d.kind)},
                                {"leaf", d.leaf},
                                {"bytes", d.bytes},
                                {"in_place", d.in_place},
-                               {"reason", d.reason}});
-  return to_text(json);
+                               {"reason", d.reason},
+                               {"source", places.of(d.at)}});
+  return json;
+}
+
+}  // namespace
+
+std::string buffers_json(const buffers::Assignment& assignment) { return to_text(buffers_object(assignment)); }
+
+std::string memory_json(const buffers::Assignment& assignment) { return to_text(memory_object(assignment)); }
+
+std::string memory_html(const buffers::Assignment& assignment) {
+  ordered_json json = memory_object(assignment);
+  json["arena"] = ordered_json::array();
+  std::int32_t end = 0;
+  const Places places(assignment.module());
+  for (const buffers::ArenaBlock& block : assignment.blocks()) {
+    json["arena"].push_back(to_json(block));
+    json["arena"].back()["source"] = places.of(block);
+    if (!block.live.empty()) end = std::max(end, block.live.end());
+  }
+  json["end"] = end;
+  return memory_page(json.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
 }
 
 }  // namespace hloom::compiler

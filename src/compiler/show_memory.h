@@ -15,9 +15,15 @@ std::string memory_text(const buffers::Assignment&);
 
 /// The same as JSON: {"allocations": […], "arena": [{"offset", "bytes", "live": [[begin, end], …], "values"}, …]}.
 std::string buffers_json(const buffers::Assignment&);
-/// {"parameter_bytes", "result_bytes", "constant_bytes", "arena_bytes", "peak": {"arena_bytes", "at", "owners": [{"bytes",
-/// "values"}, …]}, "timeline": [{"at", "arena_bytes"}, …], "updates": [{"at", "kind", "leaf", "bytes", "in_place",
-/// "reason"}, …]}.
+/// {"module", "parameter_bytes", "result_bytes", "constant_bytes", "arena_bytes", "peak": {"arena_bytes", "at",
+/// "owners":
+/// [{"block", "bytes", "values", "source"}, …]}, "timeline": [{"at", "point", "arena_bytes"}, …], "updates": [{"at",
+/// "kind", "leaf", "bytes", "in_place", "reason", "source"}, …]}. "source" is FILE:LINE, or empty; "block" a place in
+/// buffers' "arena".
 std::string memory_json(const buffers::Assignment&);
+
+/// The same as an HTML file that needs nothing else: the arena over the schedule as a picture, the peak and its owners,
+/// and for each update whether it is in place.
+std::string memory_html(const buffers::Assignment&);
 
 }  // namespace hloom::compiler

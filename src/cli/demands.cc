@@ -1,0 +1,19 @@
+#include "cli/demands.h"
+
+#include <sstream>
+
+namespace hloom::cli {
+
+compiler::MemoryDemands demands_of(const Options& options) {
+  compiler::MemoryDemands demands;
+  demands.limit_bytes = options.memory_limit;
+  if (options.require_in_place.empty()) return demands;
+  demands.in_place.emplace();
+  if (options.require_in_place == "*") return demands;
+  std::istringstream names(options.require_in_place);
+  for (std::string name; std::getline(names, name, ',');)
+    if (!name.empty()) demands.in_place->push_back(name);
+  return demands;
+}
+
+}  // namespace hloom::cli

@@ -1,0 +1,70 @@
+#include "compiler/memory_limits.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "base/try.h"
+#include "buffers/report.h"
+#include "hlo/source_place.h"
+
+namespace hloom::compiler {
+namespace {
+
+constexpr std::size_t kMostNamed = 8;
+
+Expected<> check_names(const buffers::Assignment& assignment, const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (std::ranges::find(assignment.decisions(), name, &buffers::InPlaceDecision::at) == assignment.decisions().end())
+      return fail(Code::InvalidArgument, assignment.module().name(),
+                  ": must be in place, but there is no update of that ", "name: ", name,
+                  "; the memory stage lists them");
+  return {};
+}
+
+Expected<> check_in_place(const buffers::Assignment& assignment, const std::vector<std::string>& names) {
+  TRY(check_names(assignment, names));
+  std::string copied;
+  for (const buffers::InPlaceDecision& d : assignment.decisions()) {
+    if (d.in_place || (!names.empty() && std::ranges::find(names, d.at) == names.end())) continue;
+    copied.append("\n  ").append(d.at).append(": ").append(buffers::name(d.kind));
+    copied.append(" of leaf ").append(std::to_string(d.leaf)).append(", ").append(std::to_string(d.bytes));
+    copied.append(" bytes, because ").append(d.reason);
+  }
+  if (copied.empty()) return {};
+  return fail(Code::FailedPrecondition, assignment.module().name(), ": must be in place, but is copied:", copied);
+}
+
+std::int64_t total_bytes(const buffers::Assignment& assignment) {
+  std::int64_t bytes = 0;
+  for (const buffers::Allocation& a : assignment.allocations())
+    // A result in a donated parameter is that parameter's memory.
+    if (a.kind != buffers::Allocation::Kind::Result || a.aliased_result < 0) bytes += a.bytes;
+  return bytes;
+}
+
+Expected<> check_limit(const buffers::Assignment& assignment, std::int64_t limit_bytes) {
+  const std::int64_t bytes = total_bytes(assignment);
+  if (bytes <= limit_bytes) return {};
+  const buffers::MemoryReport report = buffers::report(assignment);
+  std::string owners;
+  for (std::size_t n = 0; n < std::min(report.owners.size(), kMostNamed); ++n) {
+    const buffers::ArenaBlock& owner = *report.owners[n];
+    owners.append("\n  ").append(std::to_string(owner.bytes)).append(":");
+    for (const std::string& value : owner.values) owners.append(" ").append(value);
+    if (owner.definer == nullptr) continue;
+    const std::string source = hlo::source_place(*owner.definer, assignment.module());
+    if (!source.empty()) owners.append(" (").append(source).append(")");
+  }
+  return fail(Code::ResourceExhausted, assignment.module().name(), ": a run takes ", bytes, " bytes, the limit is ",
+              limit_bytes, "; of these ", assignment.arena_bytes(), " are the arena, at its peak owned by", owners);
+}
+
+}  // namespace
+
+Expected<> check_demands(const buffers::Assignment& assignment, const MemoryDemands& demands) {
+  if (demands.in_place) TRY(check_in_place(assignment, *demands.in_place));
+  if (demands.limit_bytes > 0) TRY(check_limit(assignment, demands.limit_bytes));
+  return {};
+}
+
+}  // namespace hloom::compiler

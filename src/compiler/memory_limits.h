@@ -1,0 +1,25 @@
+// What a user demands of a program's memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "buffers/assignment.h"
+
+namespace hloom::compiler {
+
+struct MemoryDemands {
+  /// Updates that must be in place: names of instructions, as the memory stage has them. Present and empty: all.
+  std::optional<std::vector<std::string>> in_place;
+  /// Most bytes of parameters, results, constants and arena together; 0: no limit.
+  std::int64_t limit_bytes = 0;
+};
+
+/// Errors: FailedPrecondition with the name, the bytes and the reason of each update that is copied though it must not
+///         be; InvalidArgument if a name has no update; ResourceExhausted if a run takes more than the limit, with the
+///         largest owners of the arena's peak.
+Expected<> check_demands(const buffers::Assignment&, const MemoryDemands&);
+
+}  // namespace hloom::compiler
