@@ -10,6 +10,7 @@
 #include "base/aligned_bytes.h"
 #include "base/check.h"
 #include "base/fail.h"
+#include "base/run_status.h"
 #include "base/try.h"
 #include "compiler/check_tolerance.h"
 #include "compiler/compile.h"
@@ -118,13 +119,13 @@ class Checker {
         return computation(*i.called(branch));
       }
       case Opcode::Call: return computation(*i.to_apply());
-      default: call_steps(i); return {};
+      default: return call_steps(i);
     }
   }
 
-  void call_steps(const Instruction& i) {
+  Expected<> call_steps(const Instruction& i) {
     const auto found = steps_.find(&i);
-    if (found == steps_.end()) return;
+    if (found == steps_.end()) return {};
     for (const runtime::Step* step : found->second) {
       if (const auto* copy = std::get_if<runtime::Copy>(&step->of)) {
         const auto from = at(copy->from);
@@ -134,8 +135,19 @@ class Checker {
         for (const runtime::Slice& s : call->arguments) pointers.push_back(at(s));
         base::AlignedBytes scratch(call->scratch_bytes);
         call->function(pointers.data(), 0, call->blocks, scratch.data());
+        if (call->may_fail) TRY(check_status(*call));
       }
     }
+    return {};
+  }
+
+  Expected<> check_status(const runtime::Call& call) {
+    for (const runtime::Slice& s : call.arguments) {
+      if (c_.program.allocations[static_cast<std::size_t>(s.allocation)].kind != runtime::Allocation::Kind::Status) continue;
+      auto& status = *reinterpret_cast<base::RunStatus*>(at(s));
+      if (base::has_failed(status)) return base::take_failure(status, call.name);
+    }
+    return {};
   }
 
   std::byte* at(const runtime::Slice& s) { return memory_[static_cast<std::size_t>(s.allocation)].data() + s.offset; }
@@ -148,13 +160,12 @@ class Checker {
 
   Expected<> fusion(const Instruction& i) {
     if (!wanted(i)) {
-      call_steps(i);
-      return {};
+      return call_steps(i);
     }
     std::unordered_map<const Instruction*, Literal> values;
     const Computation& body = *i.called(0);
     for (const Instruction* p : body.parameters()) values[p] = whole_value(*i.operand(p->parameter_number()));
-    call_steps(i);
+    TRY(call_steps(i));
     const auto results = fusion::results_of(i);
     std::unordered_map<const Instruction*, std::int64_t> leaf_of;
     std::int64_t leaf = 0;

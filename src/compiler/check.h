@@ -38,7 +38,7 @@ struct CheckReport {
 /// Compiles the module with a step for each kernel and a result for each instruction fused into one, runs it on
 /// `arguments` (leaves of the parameters), and gives each instruction's operands as the compiled run had them to the
 /// interpreter. So an error is seen where it arises. Data that is moved and exact operations are held to the bit,
-/// functions to their bounds in ULP, sums to n·eps·Σ|x|.
+/// functions to their bounds in ULP, sums to n·eps·Σ|x|, transforms, factors and solutions to the bound of their error.
 /// Errors: those of compile() and of the interpreter.
 Expected<CheckReport> check(std::unique_ptr<hlo::Module>, std::span<const hlo::Literal> arguments,
                             const CheckOptions& = {});

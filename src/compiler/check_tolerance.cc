@@ -8,6 +8,7 @@
 
 #include "arrays/compare.h"
 #include "base/try.h"
+#include "compiler/check_routines.h"
 #include "hlo/module.h"
 #include "hlo/narrow_float.h"
 #include "interp/interpret.h"
@@ -56,6 +57,10 @@ bool is_bounded_opcode(Opcode opcode) {
     case Opcode::Scan: return true;
     default: return false;
   }
+}
+
+bool is_routine_opcode(Opcode opcode) {
+  return opcode == Opcode::Fft || opcode == Opcode::Cholesky || opcode == Opcode::TriangularSolve;
 }
 
 // Computations that are applied to elements, and not run as a whole.
@@ -180,6 +185,7 @@ Expected<bool> sums_exactly(const Instruction& i, std::span<const Literal> opera
 
 Expected<std::optional<std::string>> differs(const Instruction& i, std::span<const Literal> operands,
                                              const Literal& got, const Literal& want) {
+  if (is_routine_opcode(i.opcode())) return differs_as_routine(i, operands, got, want);
   if (is_sum(i) && is_floating(got.dtype())) return differs_as_sum(i, operands, got, want);
   Tolerance tolerance = Tolerance::exact();
   if (hlo::kind(i.opcode()) == hlo::OpcodeKind::Movement) tolerance = Tolerance::bits();

@@ -4,9 +4,12 @@
 
 #include <atomic>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <thread>
 
 #include "compiler/check.h"
+#include "compiler/check_tolerance.h"
 #include "hloom/executable.h"
 #include "hloom/ffi.h"
 #include "interp/interpret.h"
@@ -210,6 +213,63 @@ ENTRY e {
   EXPECT_EQ(l[6], 3);
   EXPECT_EQ(l[7], 2);
   EXPECT_EQ(l[8], std::sqrt(6.0f));
+}
+
+constexpr const char* kRoutines = R"(HloModule m
+ENTRY e {
+  p = c64[5,60] parameter(0)
+  f = c64[5,60] fft(p), fft_type=FFT, fft_length={60}
+  a = f32[40,40] parameter(1)
+  t = f32[40,40] transpose(a), dimensions={1,0}
+  s = f32[40,40] dot(a, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  l = f32[40,40] cholesky(s), lower=true
+  x = f32[40,40] triangular-solve(l, a), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
+  i = c64[5,60] fft(f), fft_type=IFFT, fft_length={5,60}
+  ROOT r = (c64[5,60], f32[40,40]) tuple(i, x)
+}
+)";
+
+std::vector<hlo::Literal> routine_arguments(const hlo::Module& module) {
+  std::vector<hlo::Literal> arguments;
+  for (const hlo::Instruction* p : module.entry()->parameters()) {
+    hlo::Literal l(p->shape());
+    auto* numbers = reinterpret_cast<float*>(l.mutable_bytes().data());
+    for (std::size_t i = 0; i < l.bytes().size() / 4; ++i) numbers[i] = static_cast<float>(static_cast<int>(i * 7919 % 1009) - 500) / 64;
+    for (std::size_t i = 0; p->shape().dtype() == DType::F32 && i < 1600; i += 41) numbers[i] += 100;  // well-conditioned
+    arguments.push_back(std::move(l));
+  }
+  return arguments;
+}
+
+// Transforms, factors and solutions are near in their own measure, not element by element.
+TEST(Check, RoutinesAreHeldToTheBoundOfTheirErrors) {
+  auto module = text::parse_module(kRoutines, {.file_name = "test"});
+  ASSERT_TRUE(module) << module.error().message();
+  const std::vector<hlo::Literal> arguments = routine_arguments(**module);
+  const auto report = compiler::check(std::move(*module), arguments, {});
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_GE(report->checks, 5);
+  for (const auto& d : report->differences) ADD_FAILURE() << d.instruction << " " << d.message;
+}
+
+// A value that is off by a thousand roundings is found.
+TEST(Check, WrongRoutinesAreFound) {
+  const auto module = text::parse_module(kRoutines, {.file_name = "test"});
+  ASSERT_TRUE(module) << module.error().message();
+  const std::vector<hlo::Literal> arguments = routine_arguments(**module);
+  std::map<std::string, hlo::Literal> values = {{"p", arguments[0]}, {"a", arguments[1]}};
+  for (const hlo::Instruction* i : (*module)->entry()->post_order()) {
+    if (i->opcode() == hlo::Opcode::Parameter || i->opcode() == hlo::Opcode::Tuple) continue;
+    std::vector<hlo::Literal> operands;
+    for (const hlo::Instruction* o : i->operands()) operands.push_back(values.at(o->name()));
+    const hlo::Literal want = *interp::evaluate_instruction(*i, operands);
+    values[i->name()] = want;
+    if (!compiler::is_bounded(*i)) continue;
+    EXPECT_EQ(*compiler::differs(*i, operands, want, want), std::nullopt) << i->name();
+    hlo::Literal wrong = want;
+    reinterpret_cast<float*>(wrong.mutable_bytes().data())[0] *= 1.001f;
+    EXPECT_NE(*compiler::differs(*i, operands, wrong, want), std::nullopt) << i->name();
+  }
 }
 
 }  // namespace
