@@ -32,7 +32,8 @@ const std::set<std::string_view> kCompiled = {
     "pad", "reshape", "reverse", "scatter", "slice", "transpose",
     // what expands
     "async-done", "async-start", "async-update", "batch-norm-grad", "batch-norm-inference", "batch-norm-training",
-    "copy-done", "copy-start", "domain", "partition-id", "ragged-dot", "replica-id", "rng", "scaled-dot", "scan",
+    "copy-done", "copy-start", "custom-call", "domain", "dynamic-reshape", "fusion", "get-dimension-size", "partition-id", "ragged-dot", "replica-id", "rng", "scaled-dot", "scan",
+    "set-dimension-size",
     // sums, sorts, random bits
     "cholesky", "convolution", "dot", "fft", "reduce", "reduce-window", "rng-bit-generator", "rng-get-and-update-state",
     "sort", "triangular-solve",

@@ -92,7 +92,10 @@ class Executable {
   std::int64_t num_partitions() const;
   std::int64_t num_devices() const { return num_replicas() * num_partitions(); }
 
-  /// Leaves of the parameters and of the result, depth first, with the entry's layouts.
+  /// Leaves of the parameters and of the result, depth first, with the entry's layouts. A leaf with dynamic dimensions is
+  /// an array of its bounds, of which a part counts: behind all leaves of the program there is one more, s32[k], for each
+  /// such leaf in order, with the run-time sizes of its k dynamic dimensions. What lies past the sizes of an input does
+  /// not matter, of an output it is zero; sizes out of range are InvalidArgument.
   const std::vector<Shape>& parameter_shapes() const;
   const std::vector<Shape>& result_shapes() const;
 

@@ -219,7 +219,7 @@ Expected<Assignment> assign(hlo::Module& module) {
   if (!module.config().is_scheduled)
     for (Computation* c : step_computations(module)) c->sort();
   split_fills(module);
-  TRY(match_layouts(module));
+  match_layouts(module);
   note_in_place(module);
   order_readers(module);
   schedule(module);

@@ -2,8 +2,6 @@
 
 #include <map>
 
-#include "base/fail.h"
-#include "base/try.h"
 #include "buffers/leaf.h"
 #include "buffers/order_edits.h"
 #include "buffers/steps.h"
@@ -41,20 +39,27 @@ void match_operand(Instruction& i, std::int64_t operand, const Shape& wanted, Or
   edits.insert_before(i, added);
 }
 
-Expected<> want_same_layouts(const Instruction& i, const Instruction& inside) {
-  const auto a = leaves(i.shape()), b = leaves(inside.shape());
-  for (std::size_t k = 0; k < a.size(); ++k)
-    if (!same_storage(*a[k], *b[k]))
-      return fail(Code::InvalidArgument, i.name(), ": leaf ", k, " is ", to_string(*a[k]), ", but ", inside.name(),
-                  " has ", to_string(*b[k]));
-  return {};
+// Gives `i` the layouts of `wanted`; who reads it in those that it had reads a copy.
+void give_layouts(Instruction& i, const Shape& wanted, OrderEdits& edits) {
+  const Shape had = i.shape();
+  const bool was_root = i.is_root();
+  const std::vector<Instruction*> users = i.users();
+  i.set_shape(wanted);
+  Added added;
+  Instruction* as_before = in_layouts(&i, had, added);
+  if (added.empty()) return;
+  for (Instruction* user : users)
+    for (std::int64_t k = 0; k < user->num_operands(); ++k)
+      if (user->operand(k) == &i) user->replace_operand(k, as_before);
+  if (was_root) i.parent()->set_root(as_before);
+  edits.insert_after(i, added);
 }
 
-Expected<> match(Instruction& i, OrderEdits& edits) {
+void match(Instruction& i, OrderEdits& edits) {
   switch (i.opcode()) {
     case Opcode::While:
-      TRY(want_same_layouts(i, *i.condition()->parameter(0)));
-      TRY(want_same_layouts(i, *i.body()->parameter(0)));
+      give_layouts(i, i.body()->parameter(0)->shape(), edits);
+      give_layouts(*i.condition()->parameter(0), i.body()->parameter(0)->shape(), edits);
       break;
     case Opcode::Conditional:
       for (std::size_t k = 0; k < i.called().size(); ++k)
@@ -70,20 +75,18 @@ Expected<> match(Instruction& i, OrderEdits& edits) {
     }
     default: break;
   }
-  return {};
 }
 
 }  // namespace
 
-Expected<> match_layouts(hlo::Module& module) {
+void match_layouts(hlo::Module& module) {
   OrderEdits edits;
   for (Computation* c : step_computations(module)) {
     std::vector<Instruction*> present;
     for (Instruction& i : c->instructions()) present.push_back(&i);
-    for (Instruction* i : present) TRY(match(*i, edits));
+    for (Instruction* i : present) match(*i, edits);
   }
   edits.apply();
-  return {};
 }
 
 }  // namespace hloom::buffers

@@ -15,6 +15,13 @@ void OrderEdits::insert_before(Instruction& place, const std::vector<Instruction
   append(*place.parent(), {});
 }
 
+void OrderEdits::insert_after(Instruction& place, const std::vector<Instruction*>& added) {
+  auto& list = after_[&place];
+  list.insert(list.end(), added.begin(), added.end());
+  for (const Instruction* i : added) is_new_[i] = true;
+  append(*place.parent(), {});
+}
+
 void OrderEdits::append(Computation& c, const std::vector<Instruction*>&) {
   if (std::ranges::find(changed_, &c) == changed_.end()) changed_.push_back(&c);
 }
@@ -42,6 +49,8 @@ void OrderEdits::apply() {
       if (const auto found = before_.find(&i); found != before_.end())
         order.insert(order.end(), found->second.begin(), found->second.end());
       order.push_back(&i);
+      if (const auto found = after_.find(&i); found != after_.end())
+        order.insert(order.end(), found->second.begin(), found->second.end());
     }
     c->set_order(order);
     remove_dead_structure(*c);

@@ -13,11 +13,12 @@ namespace hloom::buffers {
 class OrderEdits {
  public:
   void insert_before(hlo::Instruction& place, const std::vector<hlo::Instruction*>& added);
+  void insert_after(hlo::Instruction& place, const std::vector<hlo::Instruction*>& added);
   void append(hlo::Computation&, const std::vector<hlo::Instruction*>& added);
   void apply();
 
  private:
-  std::unordered_map<const hlo::Instruction*, std::vector<hlo::Instruction*>> before_;
+  std::unordered_map<const hlo::Instruction*, std::vector<hlo::Instruction*>> before_, after_;
   std::unordered_map<const hlo::Instruction*, bool> is_new_;
   std::vector<hlo::Computation*> changed_;
 };

@@ -10,6 +10,7 @@
 #include "base/try.h"
 #include "cli/output.h"
 #include "cli/random_values.h"
+#include "compiler/dynamic_border.h"
 #include "compiler/execute_literals.h"
 
 namespace hloom::cli {
@@ -61,7 +62,9 @@ Expected<std::vector<hlo::Literal>> leaves_from(const arrays::Npz& npz, const st
     const std::string name = argument_name(number++);
     const arrays::Array* array = npz.find(name);
     if (array != nullptr) {
-      leaves.push_back(TRY(arrays::to_literal(*array, shape, path + ": " + name)));
+      // One with run-time sizes is as large as it is.
+      const Shape own = shape.has_dynamic_dims() ? TRY(compiler::sized(shape, array->dims)) : shape;
+      leaves.push_back(TRY(arrays::to_literal(*array, own, path + ": " + name)));
       continue;
     }
     ++made_up;

@@ -10,10 +10,12 @@
 #include "cli/results.h"
 #include "cli/tables.h"
 #include "compiler/compile.h"
+#include "compiler/dynamic_border.h"
 #include "compiler/execute_literals.h"
 #include "compiler/leaves.h"
 #include "compiler/show.h"
 #include "interp/interpret.h"
+#include "passes/expand_dynamic_sizes.h"
 #include "runtime/cpus.h"
 #include "runtime/devices.h"
 
@@ -120,9 +122,16 @@ Expected<int> run(const Options& options) {
   const Source source = TRY(read_source(options));
   auto module = TRY(read_module(source, options));
   const Devices devices = TRY(devices_of(*module));
-  const Arguments arguments = TRY(read_arguments(options, source, *module, devices));
-  const Results results = options.interpret ? TRY(run_interpreted(source, *module, devices, arguments))
+  Arguments arguments = TRY(read_arguments(options, source, *module, devices));
+  // Where sizes are known at run time only, both take and give them beside.
+  const std::vector<Shape> parameters = compiler::parameter_leaves(*module), written = compiler::result_leaves(*module);
+  if (compiler::has_dynamic_leaf(parameters) || compiler::has_dynamic_leaf(written)) {
+    TRY(passes::expand_dynamic_sizes(*module));
+    for (auto& of_device : arguments) of_device = TRY(compiler::with_sizes(parameters, std::move(of_device)));
+  }
+  Results results = options.interpret ? TRY(run_interpreted(source, *module, devices, arguments))
                                             : TRY(run_compiled(options, source, std::move(module), arguments));
+  for (auto& of_device : results) of_device = compiler::without_sizes(written, std::move(of_device));
   return deliver(options, source, results);
 }
 

@@ -13,8 +13,8 @@ bool is_known_space(std::int64_t space) { return space >= 0 && space <= 5 && spa
 Expected<> accept_leaf(const hlo::Instruction& i, const Shape& leaf) {
   if (leaf.is_token()) return {};
   if (!leaf.is_array()) return fail(Code::Unimplemented, i.name(), ": no code yet for values of type ", leaf);
-  if (leaf.has_dynamic_dims() || !leaf.element_count())
-    return fail(Code::Unimplemented, i.name(), ": no code yet for sizes that are known at run time only, as in ", leaf);
+  if (!leaf.element_count())
+    return fail(Code::Unimplemented, i.name(), ": no code for sizes that have no bound, as in ", leaf);
   if (!leaf.has_layout()) return {};
   if (!leaf.layout().is_plain())
     return fail(Code::Unimplemented, i.name(), ": no code yet for tiled, packed or sparse layouts, as in ",

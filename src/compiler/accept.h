@@ -6,7 +6,7 @@
 
 namespace hloom::compiler {
 
-/// Refuses what no stage after would notice and compile to wrong values: sizes known at run time only, packed or tiled
+/// Refuses what no stage after would notice and compile to wrong values: sizes without a bound, packed or tiled
 /// layouts, memory spaces without a meaning, more devices than a process has threads for.
 /// Errors: Unimplemented or InvalidArgument, naming the instruction and the part. Cost: linear.
 Expected<> accept(const hlo::Module&);

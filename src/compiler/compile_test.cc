@@ -114,13 +114,58 @@ TEST(Compile, ErrorsNameTheInstructionAndThePlace) {
   EXPECT_NE(no_kernel.error().message().find("b:"), std::string::npos) << no_kernel.error().message();
 }
 
+// Sizes known at run time go in and out beside arrays of their bounds.
+TEST(Compile, SizesGoBesideArraysOfTheirBounds) {
+  const auto program = Executable::compile(
+      "ENTRY e { a = f32[<=4] parameter(0)\n n = f32[<=4] negate(a)\n ROOT c = f32[<=8] concatenate(n, a), dimensions={0} }");
+  ASSERT_TRUE(program) << program.error().message();
+  ASSERT_EQ(program->parameter_shapes().size(), 2u);
+  EXPECT_EQ(to_string(program->parameter_shapes()[0], false), "f32[<=4]");
+  EXPECT_EQ(to_string(program->parameter_shapes()[1], false), "s32[1]");
+  ASSERT_EQ(program->result_shapes().size(), 2u);
+  EXPECT_EQ(to_string(program->result_shapes()[0], false), "f32[<=8]");
+  for (std::int32_t size = -1; size <= 5; ++size) {
+    float a[4] = {1, 2, 3, 4}, c[8] = {9, 9, 9, 9, 9, 9, 9, 9};
+    std::int32_t result_size = -1;
+    const std::span<std::byte> inputs[] = {std::as_writable_bytes(std::span(a)),
+                                           std::as_writable_bytes(std::span(&size, 1))};
+    const std::span<std::byte> outputs[] = {std::as_writable_bytes(std::span(c)),
+                                            std::as_writable_bytes(std::span(&result_size, 1))};
+    const auto done = program->run(inputs, outputs);
+    if (size < 0 || size > 4) {
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error().code(), Code::InvalidArgument);
+      continue;
+    }
+    ASSERT_TRUE(done) << done.error().message();
+    EXPECT_EQ(result_size, 2 * size);
+    for (std::int32_t k = 0; k < 8; ++k)
+      EXPECT_EQ(c[k], k < size ? -a[k] : k < 2 * size ? a[k - size] : 0) << size << ", " << k;
+  }
+}
+
+// The state of random numbers is the program's: runs after each other draw on.
+TEST(Compile, RunsDrawFromOneRandomState) {
+  const auto program = Executable::compile("ENTRY e { ROOT s = u64[2] rng-get-and-update-state(), delta=3 }");
+  ASSERT_TRUE(program) << program.error().message();
+  for (const std::uint64_t low : {1u, 4u, 7u}) {
+    std::uint64_t state[2] = {};
+    const std::span<std::byte> outputs[] = {std::as_writable_bytes(std::span(state))};
+    ASSERT_TRUE(program->run({}, outputs));
+    EXPECT_EQ(state[0], low);
+    EXPECT_EQ(state[1], 0u);
+  }
+}
+
 TEST(Compile, WhatIsNotSupportedIsRefusedByName) {
   const auto refusal = [](const char* text) {
     const auto program = Executable::compile(text);
     EXPECT_FALSE(program) << text;
     return program ? std::string() : program.error().message();
   };
-  EXPECT_NE(refusal("ENTRY e { a = f32[<=4] parameter(0)\n ROOT b = f32[<=4] negate(a) }").find("a: "), std::string::npos);
+  EXPECT_NE(refusal("ENTRY e { a = f32[<=4] parameter(0)\n ROOT b = f32[<=4] custom-call(a), custom_call_target=\"f\" }")
+                .find("b: "),
+            std::string::npos);
   EXPECT_NE(refusal("ENTRY e { a = s4[8]{0:E(4)} parameter(0)\n ROOT b = s4[8]{0:E(4)} negate(a) }").find("a: "),
             std::string::npos);
   EXPECT_NE(refusal("ENTRY e { a = f32[8]{0:S(7)} parameter(0)\n ROOT b = f32[8] negate(a) }").find("memory space 7"),

@@ -3,6 +3,7 @@
 #include "base/try.h"
 #include "base/fail.h"
 #include "compiler/compile.h"
+#include "compiler/execute_literals.h"
 #include "compiler/read_program.h"
 #include "runtime/cpus.h"
 #include "runtime/devices.h"
@@ -26,6 +27,12 @@ std::vector<Shape> leaf_shapes(const Shape& shape) {
   std::vector<Shape> result;
   for (const Shape* leaf : leaves(shape)) result.push_back(*leaf);
   return result;
+}
+
+// Leaves that had a size at run time say so; their arrays are as large as their bounds.
+void mark_dynamic(const std::vector<Shape>& written, std::vector<Shape>& leaves) {
+  for (std::size_t i = 0; i < written.size(); ++i)
+    for (std::int64_t d = 0; d < written[i].rank(); ++d) leaves[i].set_dynamic_dim(d, written[i].is_dynamic_dim(d));
 }
 
 MemoryReport report(const compiler::Compiled& c) {
@@ -58,6 +65,7 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   read.replicas = options.replicas;
   read.partitions = options.partitions;
   auto module = TRY(compiler::read_program(program, read));
+  const std::vector<Shape> parameters = compiler::parameter_leaves(*module), results = compiler::result_leaves(*module);
   compiler::Options compile_options;
   compile_options.threads = options.threads;
   auto compiled = TRY(compiler::compile(std::move(module), compile_options));
@@ -67,6 +75,8 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   for (const hlo::Instruction* p : entry.parameters())
     for (const Shape* leaf : leaves(p->shape())) impl->parameters.push_back(*leaf);
   impl->results = leaf_shapes(entry.root()->shape());
+  mark_dynamic(parameters, impl->parameters);
+  mark_dynamic(results, impl->results);
   impl->donated.assign(impl->results.size(), -1);
   for (const buffers::Allocation& a : compiled.assignment.allocations())
     if (a.kind == buffers::Allocation::Kind::Parameter && a.aliased_result >= 0)

@@ -3,9 +3,11 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "library/check_size.h"
 #include "library/custom_call.h"
 #include "library/dense.h"
 #include "library/fft.h"
+#include "passes/dynamic_reshape.h"
 
 namespace hloom::compiler {
 namespace {
@@ -130,7 +132,9 @@ Expected<library::RoutinePlan> plan_routine(const Instruction& step) {
       TRY(want_row_major(i));
       TRY(want_one_type(i));
       return named(i, library::plan_triangular_solve(triangular_problem(i)));
-    case Opcode::CustomCall: return named(i, library::plan_custom_call(custom_call_problem(i)));
+    case Opcode::CustomCall:
+      if (i.attr<hlo::CustomCallAttr>().target == passes::kCheckSize) return library::plan_check_size();
+      return named(i, library::plan_custom_call(custom_call_problem(i)));
     default: break;
   }
   return fail(Code::Unimplemented, i.name(), ": no routine for ", i.opcode(), " of ", i.shape());

@@ -33,6 +33,14 @@ Expected<Value> forward(const Call& call) {
   return many ? tuple(call) : Expected<Value>(call.operands[0]);
 }
 
+// (size, least, most): what an expansion puts around a size at run time.
+Expected<Value> check_size(const Call& call) {
+  const std::int64_t size = hlo::element_as_int64(call.array(0), 0);
+  const std::int64_t least = hlo::element_as_int64(call.array(1), 0), most = hlo::element_as_int64(call.array(2), 0);
+  if (size < least || size > most) return wrong(call, "size ", size, " is not in [", least, ", ", most, "]");
+  return call.operands[0];
+}
+
 // Without a comparator the largest come first; one that compares by < asks for the smallest.
 Expected<bool> takes_largest(const Call& call) {
   const std::string& config = call.instruction.annotations().backend_config;
@@ -53,6 +61,7 @@ Expected<bool> takes_largest(const Call& call) {
 Expected<Value> custom_call(const Call& call) {
   const std::string& target = call.instruction.attr<CustomCallAttr>().target;
   if (is_marker(target)) return forward(call);
+  if (target == "hloom.check_size") return check_size(call);
   if (target == "TopK") {
     const bool largest = TRY(takes_largest(call));
     return top_k(call.array(0), call.shape.element(0).dims().back(), largest, call.shape);

@@ -118,6 +118,44 @@ Dims reshaped_dims(const Instruction& i, std::int64_t count) {
   return dims;
 }
 
+// How many windows fit (hlo-ops 7.2).
+Dims window_dims(const hlo::Window& window, Dims dims) {
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const hlo::WindowDim& w = window[d];
+    const std::int64_t spread = dims[d] == 0 ? 0 : (dims[d] - 1) * w.lhs_dilate + 1;
+    const std::int64_t room = spread + w.pad_low + w.pad_high - (w.size == 0 ? 0 : (w.size - 1) * w.rhs_dilate + 1);
+    dims[d] = room < 0 ? 0 : room / w.stride + 1;
+  }
+  return dims;
+}
+
+// Sizes of the indices are the result's; windows are as they are.
+Expected<Dims> gathered_dims(const Instruction& i, std::span<Value> operands) {
+  if (dims_of(operands[0]) != i.operand(0)->shape().dims())
+    return fail(Code::Unimplemented, i.name(), ": the interpreter does not gather from arrays with run-time sizes");
+  const auto& attr = i.attr<hlo::GatherAttr>();
+  const Dims indices = dims_of(operands[1]);
+  Dims result = i.shape().dims();
+  std::size_t next = 0;
+  for (std::size_t d = 0; d < result.size(); ++d) {
+    const auto& offsets = attr.offset_dims;
+    if (std::find(offsets.begin(), offsets.end(), static_cast<std::int64_t>(d)) != offsets.end()) continue;
+    if (static_cast<std::int64_t>(next) == attr.index_vector_dim) ++next;
+    result[d] = indices[next++];
+  }
+  return result;
+}
+
+// A part of a dynamic dimension has its own fixed size, and zeros past the run-time size; a whole one keeps it.
+Expected<Value> sliced(Machine& machine, const Instruction& i, const Value& cropped_operand) {
+  std::vector<Value> whole = {Value(bounded(cropped_operand, i.operand(0)->shape()).array())};
+  Value result = TRY(machine.evaluate_static(i, with_dims(i.shape(), i.shape().dims()), whole));
+  Dims sizes = i.shape().dims();
+  for (std::int64_t d = 0; d < i.shape().rank(); ++d)
+    if (i.shape().is_dynamic_dim(d)) sizes[static_cast<std::size_t>(d)] = dims_of(cropped_operand)[static_cast<std::size_t>(d)];
+  return Value(result.array(), std::move(sizes));
+}
+
 // The shape of the result for operands of their run-time sizes, which are cropped where they must agree.
 Expected<Shape> run_time_shape(const Instruction& i, std::span<Value> operands) {
   const Shape& bound = i.shape();
@@ -149,6 +187,16 @@ Expected<Shape> run_time_shape(const Instruction& i, std::span<Value> operands) 
       for (const Shape& element : bound.elements()) elements.push_back(with_dims(element, result));
       return Shape::tuple(std::move(elements));
     }
+    case Opcode::ReduceWindow: {
+      const std::span<Value> inputs = operands.first(operands.size() / 2);
+      agree(inputs, least(inputs));
+      const Dims result = window_dims(i.attr<hlo::WindowAttr>().window, dims_of(operands[0]));
+      if (!bound.is_tuple()) return with_dims(bound, result);
+      std::vector<Shape> elements;
+      for (const Shape& element : bound.elements()) elements.push_back(with_dims(element, result));
+      return Shape::tuple(std::move(elements));
+    }
+    case Opcode::Gather: return with_dims(bound, TRY(gathered_dims(i, operands)));
     case Opcode::Sort: {
       const Dims sizes = least(operands);
       agree(operands, sizes);
@@ -207,6 +255,7 @@ Expected<Value> evaluate_dynamic(Machine& machine, const Instruction& i, std::sp
   for (Value& operand : operands)
     if (!operand.is_tuple() && operand.is_dynamic()) operand = Value(cropped(operand.array(), operand.sizes()));
   if (i.opcode() == Opcode::DynamicReshape) return machine.evaluate_static(i, i.shape(), operands);
+  if (i.opcode() == Opcode::Slice) return sliced(machine, i, operands[0]);
   const Shape shape = TRY(run_time_shape(i, operands));
   const Value result = TRY(machine.evaluate_static(i, shape, operands));
   return bounded(result, i.shape());

@@ -8,11 +8,13 @@
 #include "passes/expand_async.h"
 #include "passes/expand_batch_norm.h"
 #include "passes/expand_dots.h"
+#include "passes/expand_dynamic_sizes.h"
 #include "passes/expand_rng.h"
 #include "passes/expand_scan.h"
 #include "passes/expand_structure.h"
 #include "passes/fold_constants.h"
 #include "passes/inline_calls.h"
+#include "passes/open_fusions.h"
 #include "passes/recognize_custom_calls.h"
 #include "passes/remove_dead.h"
 #include "passes/remove_markers.h"
@@ -33,6 +35,7 @@ constexpr Pass kAll[] = {
     {"cse", cse, "merge equal instructions, and equal computations that are applied"},
     {"expand-async", expand_async, "do asynchronous work at its start"},
     {"expand-batch-norm", expand_batch_norm, "make batch norms elementwise ops and sums"},
+    {"expand-dynamic-sizes", expand_dynamic_sizes, "make run-time sizes scalars beside arrays of the bounds"},
     {"expand-ragged-dot", expand_ragged_dot, "make ragged dots loops of dots"},
     {"expand-rng", expand_rng, "make random numbers of the module's state"},
     {"expand-scaled-dot", expand_scaled_dot, "make scaled dots dots of products"},
@@ -40,6 +43,7 @@ constexpr Pass kAll[] = {
     {"expand-structure", expand_structure, "forward domains; number the one device 0"},
     {"fold-constants", fold_constants, "compute what depends on constants alone"},
     {"inline-calls", inline_calls, "put called computations in the place of their calls"},
+    {"open-fusions", open_fusions, "inline fusions that are not one kernel"},
     {"recognize-custom-calls", recognize_custom_calls, "make custom calls that are opcodes those opcodes"},
     {"remove-barriers", remove_barriers, "drop optimization barriers, at the end"},
     {"remove-dead", remove_dead, "remove instructions and computations that nothing needs"},

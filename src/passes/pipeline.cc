@@ -29,10 +29,19 @@ Expected<Changed> run_all(std::span<const std::string_view> names, hlo::Module& 
 
 // What no later stage has a form for. A scheduled module gets them too, where it stands.
 Expected<Changed> run_expansions(hlo::Module& module, const RunOptions& options) {
-  constexpr std::array<std::string_view, 8> kExpansions = {
+  constexpr std::array<std::string_view, 12> kExpansions = {
       "clear-layouts",  // does nothing to a scheduled module
-      "expand-structure",    "expand-async", "expand-batch-norm", "expand-ragged-dot",
-      "expand-scaled-dot", "expand-rng",   "expand-scan"};
+      "remove-markers",
+      "recognize-custom-calls",
+      "expand-structure",
+      "expand-async",
+      "open-fusions",
+      "expand-dynamic-sizes",  // from here on all sizes are known
+      "expand-batch-norm",
+      "expand-ragged-dot",
+      "expand-scaled-dot",
+      "expand-rng",
+      "expand-scan"};
   return run_all(kExpansions, module, options);
 }
 
@@ -59,13 +68,11 @@ std::span<const Pass* const> standard() {
 Expected<Changed> run_standard(hlo::Module& module, const RunOptions& options) {
   const Changed expanded = TRY(run_expansions(module, options));
   if (module.config().is_scheduled) return expanded;
-  constexpr std::array<std::string_view, 2> kFirst = {"remove-markers", "recognize-custom-calls"};
   constexpr std::array<std::string_view, 5> kLast = {"remove-barriers", "simplify-tuples", "bitcast-reshapes", "cse",
                                                      "remove-dead"};
-  auto changed = TRY(run_all(kFirst, module, options));
   const Changed settled = TRY(run_to_fixed_point(standard(), module, kMaxRounds, options));
   const Changed ended = TRY(run_all(kLast, module, options));
-  return expanded | changed | settled | ended;
+  return expanded | settled | ended;
 }
 
 }  // namespace hloom::passes
