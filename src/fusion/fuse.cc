@@ -24,6 +24,7 @@ using hlo::Opcode;
 constexpr std::size_t kMaxGroup = 160;       // instructions in a kernel
 constexpr std::size_t kMaxCopies = 3;        // kernels that a producer is computed in
 constexpr int kMaxCopiedChain = 8;           // instructions in a row that are computed several times
+constexpr std::size_t kMaxSiblings = 6;      // results of reduces over the same elements
 constexpr std::int64_t kMaxSearch = 2000;    // instructions looked at for one question about cycles
 
 struct Group {
@@ -88,7 +89,7 @@ class Fuser {
     }
     if (i.opcode() == Opcode::Bitcast) return;
     if (written && reason.empty()) reason = "its value is needed whole";
-    if (!joins_as_result(i, groups)) start(i);
+    if (!joins_as_result(i, groups) && !joins_sibling(i, groups)) start(i);
     if (!groups.empty()) i.mutable_annotations().decisions["not_fused"] = reason;
   }
 
@@ -257,7 +258,10 @@ class Fuser {
     aligned_[&i] = aligned;
     for (const Instruction* user : i.users())
       if (groups_of_.contains(user) && (repeats(i, *user) || repeated_.contains(user))) repeated_.insert(&i);
-    if (hero_of(i) == Hero::Reduce && group.hero == Hero::Loop) group.hero = Hero::Reduce;
+    if (hero_of(i) == Hero::Reduce) {
+      if (group.hero == Hero::Loop) group.hero = Hero::Reduce;
+      siblings_[loop_of(i)].push_back(g);
+    }
   }
 
   std::size_t start(Instruction& i) {
@@ -271,7 +275,52 @@ class Fuser {
     else if (!i.shape().is_tuple())
       group.domain = i.shape().dims();
     groups_of_[&i] = {groups_.size() - 1};
+    if (group.hero == Hero::Reduce) siblings_[loop_of(i)].push_back(groups_.size() - 1);
     return groups_.size() - 1;
+  }
+
+  // Reduces with equal ones can go through one loop.
+  using LoopOf = std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>;
+  static LoopOf loop_of(const Instruction& reduce) {
+    return {reduce.operand(0)->shape().dims(), {reduce.dimensions().begin(), reduce.dimensions().end()}};
+  }
+
+  // Large values that a reduce is computed from, found by looking back over a few elementwise instructions.
+  static std::unordered_set<const Instruction*> sources(const Instruction& reduce) {
+    constexpr std::size_t kMost = 24;
+    std::unordered_set<const Instruction*> found;
+    std::vector<const Instruction*> open = {reduce.operand(0)};
+    while (!open.empty() && found.size() < kMost) {
+      const Instruction* i = open.back();
+      open.pop_back();
+      const bool large = i->shape().is_array() && i->shape().num_elements() == reduce.operand(0)->shape().num_elements();
+      if (!large || is_free(*i) || i->opcode() == Opcode::Broadcast || !found.insert(i).second) continue;
+      if (hlo::is_elementwise(i->opcode())) open.insert(open.end(), i->operands().begin(), i->operands().end());
+    }
+    return found;
+  }
+
+  // A reduce over the same elements as another one that reads some of the same arrays, as one more result of its kernel.
+  bool joins_sibling(Instruction& i, const Ids& groups) {
+    if (hero_of(i) != Hero::Reduce || i.num_operands() != 2 || !i.control_predecessors().empty() || !i.control_successors().empty()) return false;
+    const auto found = siblings_.find(loop_of(i));
+    if (found == siblings_.end()) return false;
+    const auto own = sources(i);
+    const auto shares = [&](const Instruction* m) {
+      return m->opcode() == Opcode::Reduce && loop_of(*m) == found->first &&
+             std::ranges::any_of(sources(*m), [&](const Instruction* s) { return own.contains(s); });
+    };
+    for (const std::size_t g : found->second) {
+      Group& group = groups_[g];
+      if (group.hero != Hero::Reduce || group.domain != i.shape().dims() || group.members.size() >= kMaxGroup ||
+          group.roots.size() >= kMaxSiblings || groups.contains(g) || !std::ranges::any_of(group.members, shares) || reaches_around(i, g))
+        continue;
+      add(i, g);
+      group.roots.push_back(&i);
+      aligned_[&i] = true;
+      return true;
+    }
+    return false;
   }
 
   void start(const RowGroup& rows) {
@@ -427,6 +476,7 @@ class Fuser {
   std::unordered_map<const Instruction*, Ids> groups_of_;
   std::unordered_map<const Instruction*, bool> aligned_;
   std::unordered_map<const Instruction*, int> copied_chain_;
+  std::map<LoopOf, std::vector<std::size_t>> siblings_;  ///< groups by what their reduces go over
   std::unordered_set<const Instruction*> bases_;     ///< arrays that are updated in place
   std::unordered_set<const Instruction*> repeated_;  ///< elements are computed several times in their kernel
   std::unordered_map<const Instruction*, Instruction*> replaced_;

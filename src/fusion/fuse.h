@@ -22,7 +22,8 @@ struct FuseOptions {
 /// and reading it: elementwise work and moved indices always into one user, and into several while it is cheap to
 /// do again; never into a dot or convolution, which read an element often. A reduce takes its users in if
 /// they are elementwise over its result. A producer that has to be written anyway becomes one more result of a user over
-/// the same elements. Why something was not fused is written on the instruction: decisions["not_fused"].
+/// the same elements, and so does a reduce beside one that goes over the same arrays. Why something was not fused is
+/// written on the instruction: decisions["not_fused"].
 ///
 /// Fusions found in the module (an optimized dump) stay as they are.
 /// Cost: linear in instructions and edges, but for bounded searches for cycles.

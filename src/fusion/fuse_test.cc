@@ -143,6 +143,25 @@ TEST(Rows, ASumThatComesBackToOtherRowsIsWritten) {
   EXPECT_EQ(kinds(*m), (std::vector<std::string>{"reduce", "loop"}));
 }
 
+TEST(Fuse, SumsOverTheSameArraysAreOneKernel) {
+  // As the gradients of a norm's scale and shift: over rows, each of its own.
+  const auto m = over_rows("100000,32",
+                           " y = f32[100000,32] parameter(1)\n q = f32[100000,32] multiply(p, y)\n"
+                           " a = f32[32] reduce(q, zero), dimensions={0}, to_apply=add\n"
+                           " b = f32[32] reduce(y, zero), dimensions={0}, to_apply=add\n"
+                           " ROOT t = (f32[32], f32[32]) tuple(a, b)");
+  ASSERT_EQ(kinds(*m), std::vector<std::string>{"reduce"});
+  EXPECT_EQ(kernels(*m)[0]->num_operands(), 2);
+}
+
+TEST(Fuse, SumsThatWaitForEachOtherAreNot) {
+  const auto m = over_rows("100000,32",
+                           " a = f32[32] reduce(p, zero), dimensions={0}, to_apply=add\n b = f32[100000,32] broadcast(a), dimensions={1}\n"
+                           " d = f32[100000,32] subtract(p, b)\n"
+                           " ROOT c = f32[32] reduce(d, zero), dimensions={0}, to_apply=add");
+  EXPECT_EQ(kinds(*m), (std::vector<std::string>{"reduce", "reduce"}));
+}
+
 TEST(Rows, FewLongRowsAreRefused) {
   const auto m = over_rows("2,1000000",
                            " r = f32[2] reduce(p, zero), dimensions={1}, to_apply=add\n b = f32[2,1000000] broadcast(r), dimensions={0}\n"
