@@ -43,8 +43,9 @@ struct LapackItem {
   }
   /// Copies an operand to the result that the routine writes over; nothing if they are the same memory.
   void copy(int from, int to) const {
-    if (at(from) != at(to) && c.bytes[from] > 0)
-      std::memcpy(at(to), at(from), static_cast<std::size_t>(c.bytes[from]));
+    const char* source = at<char>(from);  // pivots are narrower than T
+    if (source != at<char>(to) && c.bytes[from] > 0)
+      std::memcpy(at<char>(to), source, static_cast<std::size_t>(c.bytes[from]));
   }
   void clear(int buffer) const {
     if (c.bytes[buffer] > 0) std::memset(at<char>(buffer), 0, static_cast<std::size_t>(c.bytes[buffer]));
