@@ -2,7 +2,7 @@
 # it does. CMakePresets.json has the builds themselves.
 jobs := $(shell nproc)
 release := build/release
-sanitized := text interp buffers runtime
+sanitized := text interp buffers collectives runtime
 
 .PHONY: run build test sanitize format tidy
 run: build
@@ -26,8 +26,8 @@ sanitize:
 	cmake --build --preset asan --target $(sanitized:=_test) parse_fuzz
 	ctest --preset asan -j$(jobs) -L '^($(shell echo $(sanitized) | tr ' ' '|'))$$'
 	cmake --preset tsan >/dev/null
-	cmake --build --preset tsan --target runtime_test
-	ctest --preset tsan -j$(jobs) -L '^runtime$$'
+	cmake --build --preset tsan --target collectives_test runtime_test
+	ctest --preset tsan -j$(jobs) -L '^(collectives|runtime)$$'
 format:
 	tools/setup.sh format
 	git ls-files '*.cc' '*.h' | xargs clang-format-22 -i
