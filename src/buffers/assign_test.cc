@@ -399,6 +399,37 @@ TEST(Assign, AsynchronousFormsKeepTheirOperands) {
   EXPECT_NE(p.slice("d"), p.slice("n"));
 }
 
+// Others read the operand of a collective and write its result until it is done: what is computed in between lies elsewhere.
+TEST(Assign, CollectivesKeepWhatTheyStartWith) {
+  const char* const add = "add { ra = f32[] parameter(0) rb = f32[] parameter(1) ROOT rs = f32[] add(ra, rb) }";
+  const std::string between =
+      "m1 = f32[64] sine(a) m2 = f32[64] cosine(m1) m3 = f32[64] sine(m2)\n";
+  const Plan reduce = plan(entry("a = f32[64] parameter(0) n = f32[64] negate(a)\n"
+                                 "s = f32[64] all-reduce-start(n), replica_groups={}, to_apply=add\n" +
+                                     between +
+                                     "d = f32[64] all-reduce-done(s) e1 = f32[64] abs(d) e2 = f32[64] abs(e1)\n"
+                                     "ROOT r = f32[64] add(e2, m3)",
+                                 add, ", is_scheduled=true"));
+  const Plan gather = plan(entry("a = f32[64] parameter(0) n = f32[64] negate(a)\n"
+                                 "s = (f32[64], f32[128]) all-gather-start(n), replica_groups={}, dimensions={0}\n" +
+                                     between +
+                                     "d = f32[128] all-gather-done(s) e1 = f32[64] slice(d), slice={[0:64]}\n"
+                                     "ROOT r = f32[64] add(e1, m3)",
+                                 "", ", is_scheduled=true, replica_count=2"));
+  const Plan unused = plan(entry("a = f32[64] parameter(0) n = f32[64] negate(a)\n"
+                                 "s = (f32[64], f32[64]) collective-permute-start(n), channel_id=1, "
+                                 "source_target_pairs={{0,0}}\n" +
+                                     between + "d = f32[64] collective-permute-done(s) ROOT r = f32[64] abs(m3)",
+                                 "", ", is_scheduled=true"));
+  for (const Plan* p : {&reduce, &gather, &unused})
+    for (const char* m : {"m1", "m2", "m3"}) {
+      EXPECT_NE(p->slice(m), p->slice("n")) << m;
+      for (std::int64_t leaf = 0; leaf < num_leaves(p->find("s").shape()); ++leaf)
+        EXPECT_NE(p->slice(m), p->slice("s", leaf)) << m;
+    }
+  EXPECT_EQ(gather.slice("s", 0), gather.slice("n"));  // named again, not copied
+}
+
 TEST(Assign, PlansTheSameOnceMore) {
   const char* const t = "(s32[], f32[100], f32[100])";
   const Plan p = plan(entry(

@@ -8,8 +8,8 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
-#include "collectives/share.h"
 #include "runtime/arena.h"
+#include "runtime/collective_step.h"
 #include "runtime/float_mode.h"
 #include "runtime/fork_join.h"
 #include "runtime/layout.h"
@@ -94,39 +94,13 @@ class Run {
     std::memcpy(*pointers(operation), &number, sizeof(number));
   }
 
-  // The device's part in a collective. What a done needs its start has said.
   Expected<> meet(const Operation& operation) {
-    const collectives::Operation& what = program_.collectives[operation.target];
-    const collectives::Rendezvous::Buffers own = pointers(operation);
-    collectives::Rendezvous* others = what.group_of(device_.number).size() < 2 ? nullptr : device_.others;
-    if (others != nullptr && operation.kind != Kind::DoneCollective) TRY(others->arrive(device_.number, what, own));
-    if (operation.kind == Kind::StartCollective) return {};
-    std::span<const collectives::Rendezvous::Buffers> members(&own, 1);
-    if (others != nullptr) members = TRY(others->wait(device_.number, what));
-    const Expected<> worked = share_in(what, members);
-    if (others == nullptr) return worked;
-    if (!worked) others->fail(worked.error());
-    return others->leave(device_.number, what);
-  }
-
-  Expected<> share_in(const collectives::Operation& what, std::span<const collectives::Rendezvous::Buffers> members) {
-    const auto share = TRY(collectives::Share::create(what, device_.number, members, state_.room));
-    const std::int64_t workers =
-        std::min({share.work_bytes() / kCopyPart, share.num_units(), std::int64_t{pool_.num_threads()}});
-    if (workers <= 1) {
-      share.run(0, share.num_units());
-      return {};
-    }
-    struct Work {
-      const collectives::Share& share;
-      std::int64_t units;
-    } work{share, share.num_units()};
-    const ThreadPool::Body body = [](void* context, int w, int n) {
-      const Work& all = *static_cast<const Work*>(context);
-      all.share.run(first_block(all.units, w, n), first_block(all.units, w + 1, n));
-    };
-    pool_.run(static_cast<int>(workers), body, &work);
-    return {};
+    using Part = Collective::Part;
+    const Part part = operation.kind == Kind::StartCollective  ? Part::Start
+                      : operation.kind == Kind::DoneCollective ? Part::Done
+                                                               : Part::Whole;
+    return run_collective(device_, program_.collectives[operation.target], part, pointers(operation), pool_,
+                          state_.room);
   }
 
   // A device whose loop would never end leaves it when the run has failed elsewhere.

@@ -10,8 +10,8 @@
 #include <memory>
 #include <span>
 
-#include "collectives/rendezvous.h"
 #include "hloom/error.h"
+#include "runtime/collective_step.h"
 #include "runtime/program.h"
 #include "runtime/threads.h"
 
@@ -28,12 +28,6 @@ struct StepEvent {
 struct RunOptions {
   /// Null in normal runs, which then pay nothing for it.
   const std::function<void(const StepEvent&)>* observer = nullptr;
-};
-
-/// Which device a run is, and where it meets the others.
-struct Device {
-  std::int64_t number = 0;
-  collectives::Rendezvous* others = nullptr;  ///< null: there are none
 };
 
 /// A program that is ready to run. Any number of threads may call execute() at once, on the same or different pools.
