@@ -31,7 +31,10 @@ class Trial {
   int number(int from, int to) { return std::uniform_int_distribution<int>(from, to)(random_); }
   Bytes bytes(std::int64_t count) {
     Bytes result(static_cast<std::size_t>(count));
-    for (std::byte& b : result) b = static_cast<std::byte>(number(0, 255));
+    for (std::size_t i = 0; i < result.size(); i += 4) {
+      const auto word = static_cast<std::uint32_t>(random_());
+      std::memcpy(result.data() + i, &word, std::min<std::size_t>(4, result.size() - i));
+    }
     return result;
   }
   std::vector<std::int64_t> shuffled(std::int64_t n) {
