@@ -407,19 +407,20 @@ TEST(Assign, CollectivesKeepWhatTheyStartWith) {
   const Plan reduce = plan(entry("a = f32[64] parameter(0) n = f32[64] negate(a)\n"
                                  "s = f32[64] all-reduce-start(n), replica_groups={}, to_apply=add\n" +
                                      between +
-                                     "d = f32[64] all-reduce-done(s) e1 = f32[64] abs(d) e2 = f32[64] abs(e1)\n"
-                                     "ROOT r = f32[64] add(e2, m3)",
+                                     "d = f32[64] all-reduce-done(s) e1 = f32[64] add(d, m3)\n"
+                                     "ROOT r = f32[2] slice(e1), slice={[0:2]}",
                                  add, ", is_scheduled=true"));
   const Plan gather = plan(entry("a = f32[64] parameter(0) n = f32[64] negate(a)\n"
                                  "s = (f32[64], f32[128]) all-gather-start(n), replica_groups={}, dimensions={0}\n" +
                                      between +
                                      "d = f32[128] all-gather-done(s) e1 = f32[64] slice(d), slice={[0:64]}\n"
-                                     "ROOT r = f32[64] add(e1, m3)",
+                                     "e2 = f32[64] add(e1, m3) ROOT r = f32[2] slice(e2), slice={[0:2]}",
                                  "", ", is_scheduled=true, replica_count=2"));
   const Plan unused = plan(entry("a = f32[64] parameter(0) n = f32[64] negate(a)\n"
                                  "s = (f32[64], f32[64]) collective-permute-start(n), channel_id=1, "
                                  "source_target_pairs={{0,0}}\n" +
-                                     between + "d = f32[64] collective-permute-done(s) ROOT r = f32[64] abs(m3)",
+                                     between + "d = f32[64] collective-permute-done(s)\n"
+                                     "ROOT r = f32[2] slice(m3), slice={[0:2]}",
                                  "", ", is_scheduled=true"));
   for (const Plan* p : {&reduce, &gather, &unused})
     for (const char* m : {"m1", "m2", "m3"}) {
