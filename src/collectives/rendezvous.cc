@@ -86,7 +86,9 @@ Expected<std::span<const Rendezvous::Buffers>> Rendezvous::wait(std::int64_t dev
 Expected<> Rendezvous::leave(std::int64_t device, const Operation& operation) {
   const std::uint64_t finished = stage_of(line(device, operation).round, kFinished);
   publish(device, operation, finished);
-  return await_all(device, operation, finished);
+  TRY(await_all(device, operation, finished));
+  if (failed()) return error();  // a member may have left its part undone
+  return {};
 }
 
 void Rendezvous::publish(std::int64_t device, const Operation& operation, std::uint64_t stage) {
