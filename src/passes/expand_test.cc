@@ -281,6 +281,54 @@ ENTRY e { x = f32[4,3]{0,1} parameter(0)
   EXPECT_EQ(to_string(module->entry()->root()->shape()), "(f32[4,3]{0,1}, f32[3]{0}, f32[3]{0})");
 }
 
+// --- Fusions of other compilers --------------------------------------------------------------------------------------
+
+std::string fused(const std::string& result, const std::string& body) {
+  return std::string("HloModule m, is_scheduled=true\nless { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = pred[] "
+         "compare(a, b), direction=LT }\nsum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
+         "f { p = f32[4,4] parameter(0)\n q = f32[4,4] parameter(1)\n") +
+         (body.find("one") != std::string::npos ? "one = s32[] constant(1)\n" : "") +
+         (body.find(", z)") != std::string::npos ? "z = f32[] constant(0)\n" : "") + body + " }\nENTRY e { x = f32[4,4] parameter(0)\n y = f32[4,4] parameter(1)\n ROOT r = " + result +
+         " fusion(x, y), kind=kLoop, calls=f }\n";
+}
+
+bool stays(const std::string& result, const std::string& body) {
+  const std::string text = fused(result, body);
+  SCOPED_TRACE(text);
+  const auto before = parse(text), after = parse(text);
+  testing::run("open-fusions", *after);
+  EXPECT_EQ(testing::run("open-fusions", *after), Changed::No);
+  std::mt19937 random(1);
+  const Shape shape = Shape::array(DType::F32, {4, 4});
+  const std::vector<hlo::Literal> arguments = {random_literal(shape, random), random_literal(shape, random)};
+  expect_same(*before, *after, arguments, arrays::Tolerance::exact());
+  return has_opcode(*after, hlo::Opcode::Fusion);
+}
+
+TEST(OpenFusions, KeepsWhatIsOneKernel) {
+  EXPECT_TRUE(stays("f32[4,4]", "s = f32[4,4] add(p, q)\nROOT n = f32[4,4] negate(s)"));
+  EXPECT_TRUE(stays("(f32[4], f32[4,4])", "s = f32[4,4] add(p, q)\nd = f32[4] reduce(s, z), dimensions={1}, to_apply=sum\n"
+                                          "ROOT t = (f32[4], f32[4,4]) tuple(d, s)"));
+  EXPECT_TRUE(stays("f32[4,4]", "u = f32[2,2] slice(q), slice={[0:2], [0:2]}\n"
+                                "ROOT n = f32[4,4] dynamic-update-slice(p, u, one, one)"));
+  EXPECT_TRUE(stays("f32[4,4]", "ROOT d = f32[4,4] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}"));
+}
+
+TEST(OpenFusions, OpensWhatIsNot) {
+  // A reduce whose elements are read often.
+  EXPECT_FALSE(stays("f32[4,4]", "d = f32[4] reduce(p, z), dimensions={1}, to_apply=sum\n"
+                                 "b = f32[4,4] broadcast(d), dimensions={0}\nROOT t = f32[4,4] divide(q, b)"));
+  // What is updated is computed first.
+  EXPECT_FALSE(stays("f32[4,4]", "n = f32[4,4] negate(p)\nu = f32[2,2] slice(q), slice={[0:2], [0:2]}\n"
+                                 "ROOT w = f32[4,4] dynamic-update-slice(n, u, one, one)"));
+  // What is updated is read at other places.
+  EXPECT_FALSE(stays("f32[4,4]", "s = f32[4,4] add(p, q)\nu = f32[2,2] slice(s), slice={[0:2], [0:2]}\n"
+                                 "ROOT w = f32[4,4] dynamic-update-slice(p, u, one, one)"));
+  EXPECT_FALSE(stays("f32[4,4]", "s = f32[4,4] add(p, q)\nROOT o = f32[4,4] sort(s), dimensions={1}, to_apply=less"));
+  EXPECT_FALSE(stays("f32[4,4]", "d = f32[4,4] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+                                 "ROOT n = f32[4,4] negate(d)"));
+}
+
 TEST(ExpandStructure, ForwardsDomainsAndNumbersTheOneDevice) {
   expect_law(entry("p = f32[2] parameter(0)\nd = f32[2] domain(p), domain={kind=\"sharding\", entry={maximal device=0}, "
                    "exit={maximal device=0}}\ni = u32[] replica-id()\nj = u32[] partition-id()\n"

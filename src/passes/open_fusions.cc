@@ -72,11 +72,19 @@ bool reads_views(const Instruction& i) {
   return std::ranges::all_of(i.operands(), [](const Instruction* o) { return is_view(*o); });
 }
 
+// A kernel that updates a window writes nothing else: what it updates is an array in memory, which it does not read.
+bool updates_what_is_given(const Instruction& i) {
+  const std::int64_t bases = is(&i, Opcode::DynamicUpdateSlice) ? 1 : is(&i, Opcode::Scatter) ? i.num_operands() / 2 : 0;
+  return std::ranges::all_of(i.operands().begin(), i.operands().begin() + bases, [](const Instruction* base) {
+    return is(base, Opcode::Parameter) && base->users().size() == 1;
+  });
+}
+
 bool is_one_kernel(const hlo::Computation& body) {
   for (const Instruction& i : body.instructions()) {
     if (stands_alone(i)) return false;
     if (is(&i, Opcode::Reduce) && (i.shape().is_tuple() ? !i.is_root() : !is_read_in_place(i))) return false;
-    if (has_own_loops(i) && !is_result(i)) return false;
+    if (has_own_loops(i) && !(is_result(i) && updates_what_is_given(i))) return false;
     if ((is(&i, Opcode::Dot) || is(&i, Opcode::Convolution)) && !(i.is_root() && reads_views(i))) return false;
   }
   return true;
