@@ -210,6 +210,22 @@ Access access_to(Function& f, int argument, DType type, Value* mask, bool vector
 
 }  // namespace
 
+namespace {
+
+// The element in the low bits of each byte, extended as its type is stored. Only memory of users has anything else there.
+Value* as_stored(Function& f, DType type, Value* loaded) {
+  if (type == DType::Pred) return f.b.CreateIsNotNull(loaded);
+  const int width = bit_width(type);
+  if (width >= 8) return loaded;
+  const auto constant_of = [&](std::uint64_t x) { return llvm::ConstantInt::get(loaded->getType(), x); };
+  Value* low = f.b.CreateAnd(loaded, constant_of((1u << width) - 1));
+  if (!is_signed(type)) return low;
+  llvm::Constant* sign = constant_of(1u << (width - 1));
+  return f.b.CreateSub(f.b.CreateXor(low, sign), sign);
+}
+
+}  // namespace
+
 Expected<> emit_load(Function& f, const kernels::Load& load) {
   const bool vector = f.is_varying(load.result);
   Value* mask = nullptr;
@@ -221,9 +237,7 @@ Expected<> emit_load(Function& f, const kernels::Load& load) {
   const Access access = access_to(f, load.argument, type, mask, vector);
   const Address a = address_of(f, load.index, access.wide);
   if (!is_complex(type)) {
-    Value* loaded = load_part(f, access, a);
-    if (type == DType::Pred) loaded = f.b.CreateIsNotNull(loaded);
-    set(f, load.result, {loaded, nullptr}, vector);
+    set(f, load.result, {as_stored(f, type, load_part(f, access, a)), nullptr}, vector);
     return {};
   }
   const Address real = doubled(f, a);

@@ -3,7 +3,8 @@
 //
 //   Element<B> y = apply_unary(b, Opcode::Tanh, DType::BF16, x);
 //
-// bf16, f16, f8 and f4 are computed as f32 and rounded once.
+// bf16, f16, f8 and f4 are computed as f32 and rounded once; the powers of two of f8e8m0fnu have products and quotients
+// beyond f32's range, so two of them are computed as f64.
 #pragma once
 
 #include "functions/apply_complex.h"
@@ -52,6 +53,10 @@ Element<B> apply_binary(B& b, Opcode opcode, DType type, Element<B> x, Element<B
   if (is_complex(type)) return value_of(apply_complex(b, opcode, type, x, y));
   if (type == DType::F64)
     return element(value_of(apply_real(opcode, part<double>(b, x.real), part<double>(b, y.real))));
+  if (type == DType::F8E8M0FNU) {
+    const auto wide = [&](Element<B> e) { return to_real<double>(as_float(b, type, e.real)); };
+    return to_float_type(type, value_of(apply_real(opcode, wide(x), wide(y))));
+  }
   return from_float(type, value_of(apply_real(opcode, as_float(b, type, x.real), as_float(b, type, y.real))));
 }
 

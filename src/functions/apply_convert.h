@@ -113,6 +113,39 @@ Value<B, U> reduce_bits(const FloatFormat& source, int exponent_bits, int mantis
   return select(magnitude > infinity, mantissa_bits > 0 ? x : x(infinity), y | sign);
 }
 
+/// The same for a code of a format without infinities: what it lacks is as in a conversion.
+template <class B, class U>
+Value<B, U> reduce_code(const FloatFormat& source, int exponent_bits, int mantissa_bits, Value<B, U> code) {
+  using Word = Value<B, std::uint32_t>;
+  const bool no_sign = source.special == FloatFormat::Special::PowerOfTwo;
+  const bool saturates = source.special == FloatFormat::Special::NoSpecials;
+  const std::uint32_t sign_mask = no_sign ? 0 : 1u << (source.width() - 1), largest = narrow::largest_code(source);
+  const Word x = resize<std::uint32_t>(code) & ((1u << source.width()) - 1u);
+  const Word magnitude = x & ~sign_mask;
+  const auto sign = [&](Word word) { return sign_mask == 0 ? word : word | (x & sign_mask); };
+  const Word overflow = source.special == FloatFormat::Special::NanNegZero ? x(sign_mask)
+                        : sign(x(saturates ? largest : largest + 1));
+  Word y = magnitude;
+  if (const int cut = source.mantissa_bits - mantissa_bits; cut > 0) {
+    const Word tie_up = (y >> static_cast<std::uint32_t>(cut)) & 1u;
+    y = (y + ((1u << (cut - 1)) - 1u) + tie_up) & ~((1u << cut) - 1u);
+  }
+  auto too_large = y > largest, too_small = y < 0u;
+  if (exponent_bits < source.exponent_bits) {
+    const int bias = (1 << (exponent_bits - 1)) - 1, from = source.bias - bias + 1, beyond = source.bias + bias + 1;
+    too_small = y < static_cast<std::uint32_t>(std::max(from, 0) << source.mantissa_bits);
+    too_large = too_large | (y >= static_cast<std::uint32_t>(beyond << source.mantissa_bits));
+  }
+  // fnuz has no -0, the powers of two none at all.
+  Word number = select(too_small, 0u, y);
+  number = source.special == FloatFormat::Special::NanNegZero ? select(number == number(0u), 0u, sign(number))
+           : no_sign                                          ? select(too_small, 255u, number)
+                                                              : sign(number);
+  number = select(too_large, overflow, number);
+  const auto is_nan = source.special == FloatFormat::Special::NanNegZero ? x == sign_mask : magnitude > largest;
+  return resize<U>(saturates ? number : select(is_nan, x, number));
+}
+
 /// HLO's reduce-precision. Needs: a float type; exponent_bits >= 1, mantissa_bits >= 0.
 template <class B>
 Element<B> apply_reduce_precision(B& b, DType type, int exponent_bits, int mantissa_bits, Element<B> x) {
@@ -121,11 +154,8 @@ Element<B> apply_reduce_precision(B& b, DType type, int exponent_bits, int manti
   if (type == DType::F64) return element(bits_as<double>(reduce(bits(part<double>(b, x.real)))));
   if (type == DType::F32) return element(bits_as<float>(reduce(bits(part<float>(b, x.real)))));
   if (bit_width(type) == 16) return element(reduce(part<std::uint16_t>(b, x.real)));
-  // The odd formats go by f32, which leaves alone what they already have.
-  const int e = exponent_bits < format.exponent_bits ? exponent_bits : 8;
-  const int m = mantissa_bits < format.mantissa_bits ? mantissa_bits : 23;
-  const auto wide = reduce_bits(hlo::float_format(DType::F32), e, m, bits(as_float(b, type, x.real)));
-  return from_float(type, bits_as<float>(wide));
+  const Value<B, std::uint8_t> code = part<std::uint8_t>(b, x.real);
+  return element(format.has_infinity() ? reduce(code) : reduce_code(format, exponent_bits, mantissa_bits, code));
 }
 
 /// HLO's stochastic-convert to a signed integer type: |x| is rounded up where its fraction, as an integer of the random
@@ -159,7 +189,7 @@ Value<B, bool> compare(hlo::Direction direction, Value<B, T> x, Value<B, T> y) {
   return x == y;
 }
 
-/// The bits of a float as an integer that orders as TOTALORDER does: -NaN, -inf … -0, +0 … inf, NaN.
+/// The bits of a signed float as an integer that orders as TOTALORDER does: -NaN, -inf … -0, +0 … inf, NaN.
 template <class B, class U>
 Value<B, SignedOf<U>> total_order_key(Value<B, U> x, int width) {
   using S = SignedOf<U>;
@@ -183,6 +213,7 @@ Element<B> apply_compare(B& b, hlo::Direction direction, hlo::Comparison compari
   if (type == DType::Pred) return as.template operator()<bool>();
   if (is_integral(type)) return with_integer(type, as);
   if (comparison == hlo::Comparison::TotalOrder) {
+    if (type == DType::F8E8M0FNU) return as.template operator()<std::uint8_t>();  // no sign: codes are in order
     const auto keys = [&]<class U>(Value<B, U> u, Value<B, U> v) {
       const int width = bit_width(type);
       return element(compare(direction, total_order_key(u, width), total_order_key(v, width)));

@@ -274,7 +274,7 @@ class Fuser {
       group.domain = i.operand(1)->shape().dims();
     else if (!i.shape().is_tuple())
       group.domain = i.shape().dims();
-    groups_of_[&i] = {groups_.size() - 1};
+    groups_of_[&i].insert(groups_.size() - 1);  // what is free may be made in other kernels too
     if (group.hero == Hero::Reduce) siblings_[loop_of(i)].push_back(groups_.size() - 1);
     return groups_.size() - 1;
   }

@@ -194,6 +194,16 @@ TEST(Fuse, AValueThatIsReturnedIsOneMoreResult) {
   EXPECT_TRUE(kernels(*m)[0]->shape().is_tuple());
 }
 
+// An iota under a broadcast that a sort wants as an array, and a kernel computes by itself.
+TEST(Fuse, WhatIsFreeIsMadeInEachKernelAndAsAnArray) {
+  const auto m = fused(
+      "less { a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT l = pred[] compare(a, b), direction=LT }\n"
+      "ENTRY e { p = s32[4,9] parameter(0)\n i = s32[9] iota(), iota_dimension=0\n"
+      " j = s32[4,9] broadcast(i), dimensions={1}\n s = s32[4,9] sort(j), dimensions={1}, to_apply=less\n"
+      " x = s32[4,9] add(p, j)\n ROOT t = (s32[4,9], s32[4,9]) tuple(s, x) }");
+  for (const Instruction& i : m->entry()->instructions()) EXPECT_NE(i.opcode(), Opcode::Iota) << text::print(*m);
+}
+
 TEST(Fuse, NoKernelWaitsForItself) {
   // q and s could be one kernel by shape, but s needs the dot, and the dot needs q.
   const auto m = fused(

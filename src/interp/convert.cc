@@ -38,7 +38,7 @@ template <typename Int>
 Int saturated(double x, int width) {
   if (std::isnan(x)) return 0;
   constexpr bool kSigned = std::is_signed_v<Int>;
-  const Int most = static_cast<Int>(~std::uint64_t{0} >> (64 - width + (kSigned ? 1 : 0)));
+  const Int most = static_cast<Int>((~std::uint64_t{0} >> (64 - width)) >> (kSigned ? 1 : 0));
   const Int least = kSigned ? static_cast<Int>(-most - 1) : Int{0};
   if (x >= std::ldexp(1.0, kSigned ? width - 1 : width)) return most;
   if (x <= static_cast<double>(least)) return least;

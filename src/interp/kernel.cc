@@ -63,15 +63,15 @@ void make_complex(const Kernel&, std::byte* out, const std::byte* const* in, std
   }
 }
 
-// Rounds a pattern of an IEEE-like format to one of fewer digits and exponents (hlo-ops 5.2), all on the pattern: a
-// carry out of the mantissa is the next exponent, and denormals need no thought.
-std::uint64_t reduce_bits(std::uint64_t bits, const hlo::FloatFormat& f, std::int64_t exponent_bits,
-                          std::int64_t mantissa_bits) {
-  const std::uint64_t one = 1, sign = bits & (one << (f.width() - 1)),
-                      infinity = ((one << f.exponent_bits) - 1) << f.mantissa_bits;
+// Rounds a pattern to one of fewer digits and exponents (hlo-ops 5.2), all on the pattern: a carry out of the mantissa is
+// the next exponent, and denormals need no thought. What the format lacks (infinities, zeros) is as in a conversion.
+std::uint64_t reduce_bits(std::uint64_t bits, const hlo::FloatFormat& f, std::uint64_t largest,
+                          std::int64_t exponent_bits, std::int64_t mantissa_bits) {
+  const std::uint64_t one = 1, sign = bits & (one << (f.exponent_bits + f.mantissa_bits));
+  const auto infinity = [&] { return hlo::encode_float(f, sign != 0 ? -HUGE_VAL : HUGE_VAL); };
+  if (hlo::is_nan_bits(f, bits)) return mantissa_bits > 0 || !f.has_infinity() ? bits : infinity() & ~sign;
   std::uint64_t magnitude = bits ^ sign;
-  if (magnitude > infinity) return mantissa_bits > 0 ? bits : infinity;
-  if (magnitude == infinity) return bits;
+  if (magnitude > largest) return bits;
   if (mantissa_bits < f.mantissa_bits) {
     const auto dropped = static_cast<unsigned>(f.mantissa_bits - mantissa_bits);
     magnitude += (one << (dropped - 1)) - 1 + ((magnitude >> dropped) & 1);
@@ -80,18 +80,22 @@ std::uint64_t reduce_bits(std::uint64_t bits, const hlo::FloatFormat& f, std::in
   if (exponent_bits < f.exponent_bits) {
     const std::int64_t bias = (std::int64_t{1} << (exponent_bits - 1)) - 1;
     const auto exponent = static_cast<std::int64_t>(magnitude >> f.mantissa_bits) - f.bias;
-    if (exponent > bias) return sign | infinity;
-    if (exponent <= -bias) return sign;
+    if (exponent > bias) return infinity();
+    if (exponent <= -bias) return hlo::encode_float(f, sign != 0 ? -0.0 : 0.0);
   }
-  return sign | magnitude;
+  if (magnitude > largest) return infinity();
+  const bool no_negative_zero = f.special == hlo::FloatFormat::Special::NanNegZero;
+  return magnitude == 0 && no_negative_zero ? 0 : sign | magnitude;
 }
 
 void reduce_precision(const Kernel& k, std::byte* out, const std::byte* const* in, std::int64_t n) {
   const auto& attr = k.instruction->attr<hlo::ReducePrecisionAttr>();
   const hlo::FloatFormat& format = hlo::float_format(k.type);
+  const std::uint64_t largest = hlo::encode_float(format, hlo::largest_finite(format));
   const auto width = static_cast<std::size_t>(byte_width(k.type));
   for (std::int64_t i = 0; i < n; ++i) {
-    const std::uint64_t bits = reduce_bits(bits_of(in[0], i, width), format, attr.exponent_bits, attr.mantissa_bits);
+    const std::uint64_t bits =
+        reduce_bits(bits_of(in[0], i, width), format, largest, attr.exponent_bits, attr.mantissa_bits);
     std::memcpy(out + i * static_cast<std::int64_t>(width), &bits, width);
   }
 }
@@ -185,7 +189,7 @@ Kernel::Function select_operation(DType type) {
 Kernel::Function copy_operation(DType) { return copy; }
 
 Kernel::Function reduce_precision_operation(DType type) {
-  return is_floating(type) && hlo::float_format(type).has_infinity() ? reduce_precision : nullptr;
+  return is_floating(type) ? reduce_precision : nullptr;
 }
 
 Kernel::Function stochastic_convert_operation(DType from, DType to) {

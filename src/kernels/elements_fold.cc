@@ -208,10 +208,14 @@ Expected<Value> Elements::reduce_window(const Instruction& i, const Point& point
   const Shape& shape = i.operand(0)->shape();
   std::vector<std::int64_t> box;
   for (const hlo::WindowDim& d : window) box.push_back(d.size);
+  const DType type = shape.dtype();
+  const bool plain = n == 1 && i.shape().dtype() == type && i.operand(n)->shape().dtype() == type;
+  const Opcode op = plain ? fusion::reducer_op(*i.to_apply()) : Opcode::Tuple;
+  const DType sum_type = fusion::accumulator(op, type);
   std::vector<Value> initial;
   for (std::int64_t k = 0; k < n; ++k) {
     const Value v = TRY(at(*i.operand(n + k), {}));
-    initial.push_back(v);
+    initial.push_back(n == 1 ? convert(v, sum_type) : v);
   }
   const auto step = [&](const Point& offset, const std::vector<Value>& sofar) -> Expected<std::vector<Value>> {
     Value mask = kNoValue;
@@ -220,8 +224,9 @@ Expected<Value> Elements::reduce_window(const Instruction& i, const Point& point
       std::vector<Value> arguments = sofar;
       for (std::int64_t k = 0; k < n; ++k) {
         const Value x = TRY(at(*i.operand(k), from));
-        arguments.push_back(x);
+        arguments.push_back(n == 1 ? convert(x, sum_type) : x);
       }
+      if (op != Opcode::Tuple) return std::vector<Value>{b_.line(op, sum_type, arguments)};
       return apply(*i.to_apply(), arguments);
     };
     std::vector<Value> values = TRY(mask == kNoValue ? next() : masked(mask, next));
@@ -230,7 +235,8 @@ Expected<Value> Elements::reduce_window(const Instruction& i, const Point& point
     return values;
   };
   const std::vector<Value> results = TRY(walk(box, initial, step));
-  return results[static_cast<std::size_t>(result)];
+  const Value value = results[static_cast<std::size_t>(result)];
+  return n == 1 ? convert(value, i.shape().dtype()) : value;
 }
 
 // The operand's coordinates under a window: o·stride + w·dilation - padding, over the base dilation.

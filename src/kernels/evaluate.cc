@@ -143,7 +143,7 @@ class Evaluation {
       const auto part = static_cast<std::size_t>(byte_width(real_type(type)));
       std::memcpy(&elements[l].real, from, part);
       if (is_complex(type)) std::memcpy(&elements[l].imag, from + part, part);
-      if (type == DType::Pred) elements[l].real = as_storage(type, elements[l].real);
+      elements[l].real = as_storage(type, elements[l].real);
     }
     value(load.result) = std::move(elements);
     return {};

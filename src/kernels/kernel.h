@@ -86,7 +86,8 @@ struct Affine {
   Index index;
 };
 
-/// result = argument[index]. Where `mask` (pred) is given and false nothing is read and the result is zero.
+/// result = argument[index]. Where `mask` (pred) is given and false nothing is read and the result is zero. Of a byte that
+/// holds a sub-byte element the low bits count alone.
 struct Load {
   Value result = kNoValue;
   int argument = 0;
