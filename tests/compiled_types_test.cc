@@ -559,6 +559,137 @@ TEST_P(Types, StochasticConvert) {
   expect_as_interpreted(program.text(), {x, random_bits(bits, {x.num_elements()}, 8)});
 }
 
+// --- Packed layouts ------------------------------------------------------------------------------------------------
+
+// $P is the layout of packed elements.
+constexpr const char* kPacked[] = {
+    // parameters, results, both orders of dimensions
+    R"(HloModule m, entry_computation_layout={($T[6,35]{1,0$P}, $T[6,35]{0,1$P}, $T[]{$P})->($T[6,35]{1,0$P}, $T[35,6]{0,1$P}, $T[6,35]{1,0}, $T[8,37]{1,0$P})}
+ENTRY e {
+  x = $T[6,35] parameter(0)
+  y = $T[6,35] parameter(1)
+  z = $T[] parameter(2)
+  r = $T[6,35] reverse(y), dimensions={1}
+  t = $T[35,6] transpose(x), dimensions={1,0}
+  p = $T[8,37] pad(x, z), padding=1_1x2_0
+  ROOT o = ($T[6,35], $T[35,6], $T[6,35], $T[8,37]) tuple(r, t, y, p)
+})",
+    // a constant, what is only passed through, a loop that updates
+    R"(HloModule m, entry_computation_layout={($T[6,35]{1,0$P}, $T[6,35]{1,0$P}, $T[]{$P})->($T[6,35]{1,0$P}, $T[6,35]{1,0$P}, $T[5]{0$P})},
+  input_output_alias={ {0}: (0, {}, may-alias) }
+going { c = (s32[], $T[6,35], $T[6,35]) parameter(0)
+  n = s32[] get-tuple-element(c), index=0
+  l = s32[] constant(6)
+  ROOT q = pred[] compare(n, l), direction=LT }
+body { c = (s32[], $T[6,35]{1,0$P}, $T[6,35]{1,0$P}) parameter(0)
+  n = s32[] get-tuple-element(c), index=0
+  x = $T[6,35]{1,0$P} get-tuple-element(c), index=1
+  y = $T[6,35]{1,0$P} get-tuple-element(c), index=2
+  one = s32[] constant(1)
+  zero = s32[] constant(0)
+  next = s32[] add(n, one)
+  row = $T[1,33]{1,0$P} dynamic-slice(y, n, one), dynamic_slice_sizes={1,33}
+  back = $T[1,33]{1,0$P} reverse(row), dimensions={1}
+  u = $T[6,35]{1,0$P} dynamic-update-slice(x, back, n, one)
+  ROOT r = (s32[], $T[6,35]{1,0$P}, $T[6,35]{1,0$P}) tuple(next, u, y) }
+ENTRY e {
+  x = $T[6,35]{1,0$P} parameter(0)
+  y = $T[6,35]{1,0$P} parameter(1)
+  z = $T[]{$P} parameter(2)
+  zero = s32[] constant(0)
+  c = (s32[], $T[6,35]{1,0$P}, $T[6,35]{1,0$P}) tuple(zero, x, y)
+  w = (s32[], $T[6,35]{1,0$P}, $T[6,35]{1,0$P}) while(c), condition=going, body=body
+  v = $T[6,35]{1,0$P} get-tuple-element(w), index=1
+  k = $T[9]{0$P} constant({$L})
+  s = $T[5]{0$P} slice(k), slice={[3:8]}
+  ROOT o = ($T[6,35]{1,0$P}, $T[6,35]{1,0$P}, $T[5]{0$P}) tuple(v, y, s)
+})",
+    // copies that say it, and a bitcast of a buffer
+    R"(HloModule m, entry_computation_layout={($T[6,35]{1,0}, $T[6,35]{1,0$P}, $T[]{$P})->($T[6,35]{0,1}, u8[$B]{0}, $T[6,35]{1,0})}
+ENTRY e {
+  x = $T[6,35] parameter(0)
+  y = $T[6,35] parameter(1)
+  z = $T[] parameter(2)
+  a = $T[6,35]{0,1$P} copy(x)
+  b = $T[6,35]{1,0} copy(a)
+  c = $T[6,35]{1,0$P} copy(y)
+  d = u8[$B]{0} bitcast(c)
+  e = $T[6,35]{1,0$P} bitcast(d)
+  ROOT o = ($T[6,35], u8[$B], $T[6,35]) tuple(b, d, e)
+})"};
+
+std::string packed_program(std::string text, DType type, int bits) {
+  const int per_byte = 8 / bits;
+  text = replaced(std::move(text), "{$P}", "{:E(" + std::to_string(bits) + ")}");
+  text = replaced(std::move(text), "$P", ":E(" + std::to_string(bits) + ")");
+  text = replaced(std::move(text), "$B", std::to_string((210 + per_byte - 1) / per_byte));
+  return of_type(replaced(std::move(text), "$L", listed(type, 9)), type);
+}
+
+TEST_P(Types, PackedLayouts) {
+  const DType type = GetParam();
+  if (bit_width(type) >= 8) GTEST_SKIP() << "fills its bytes";
+  for (const int bits : {1, 2, 4}) {
+    if (bits < bit_width(type)) continue;
+    for (const char* program : kPacked)
+      for (const bool regions : {true, false}) {
+        const std::string text = packed_program(program, type, bits);
+        const Values arguments = {random_bits(type, {6, 35}, 1), random_bits(type, {6, 35}, 2),
+                                  random_bits(type, {}, 3)};
+        expect_as_interpreted(text, arguments, Tolerance::bits(), regions);
+        const std::string scheduled = replaced(text, "HloModule m,", "HloModule m, is_scheduled=true,");
+        expect_as_interpreted(scheduled, arguments, Tolerance::bits(), regions);
+      }
+  }
+}
+
+// The order in a byte: the first element has the lowest bits.
+TEST(Packed, BytesOfAProgramsBuffers) {
+  auto module = compiler::read_program(R"(HloModule m, entry_computation_layout={(s4[5]{0:E(4)})->s4[5]{0:E(4)}}
+ENTRY e {
+  x = s4[5] parameter(0)
+  ROOT r = s4[5] reverse(x), dimensions={0}
+})");
+  ASSERT_TRUE(module) << module.error().message();
+  auto program = compiler::compile(std::move(*module), {});
+  ASSERT_TRUE(program) << program.error().message();
+  ASSERT_EQ(program->program.parameters[0].size_bytes, 3);
+  const auto executor = runtime::Executor::create(std::move(program->program));
+  ASSERT_TRUE(executor);
+  alignas(64) std::byte in[64] = {std::byte{0x21}, std::byte{0x43}, std::byte{0xF8}}, out[64] = {};
+  const std::span<std::byte> from(in, 3), to(out, 3);
+  runtime::ThreadPool one(1);
+  const auto done = (*executor)->execute({{from}}, {{to}}, one, {});
+  ASSERT_TRUE(done) << done.error().message();
+  EXPECT_EQ(out[0], std::byte{0x48});
+  EXPECT_EQ(out[1], std::byte{0x23});
+  EXPECT_EQ(out[2], std::byte{0x01});
+}
+
+TEST(Packed, ManyBlocks) {
+  const std::string text = R"(HloModule m, entry_computation_layout={(u2[300001]{0:E(2)})->(u2[300001]{0:E(2)}, s32[])}
+sum { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }
+ENTRY e {
+  x = u2[300001] parameter(0)
+  r = u2[300001] reverse(x), dimensions={0}
+  c = s32[300001] convert(x)
+  z = s32[] constant(0)
+  s = s32[] reduce(c, z), dimensions={0}, to_apply=sum
+  ROOT o = (u2[300001], s32[]) tuple(r, s)
+})";
+  expect_as_interpreted(text, {random_bits(DType::U2, {300001}, 5)}, Tolerance::bits());
+}
+
+TEST(Packed, TilesAtTheEntryAreRefusedByName) {
+  const auto got = compiled(
+      "HloModule m, entry_computation_layout={(f32[8,128]{1,0:T(8,128)})->f32[8,128]}\n"
+      "ENTRY e { x = f32[8,128] parameter(0) ROOT r = f32[8,128] negate(x) }",
+      {hlo::Literal(Shape::array(DType::F32, {8, 128}))}, true);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code(), Code::Unimplemented) << got.error().message();
+  EXPECT_NE(got.error().message().find("x: "), std::string::npos) << got.error().message();
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Types, testing::ValuesIn(kTypes),
                          [](const auto& type) { return std::string(name(type.param)); });
 

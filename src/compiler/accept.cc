@@ -3,6 +3,7 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "compiler/build_collective.h"
+#include "hlo/packing.h"
 
 namespace hloom::compiler {
 namespace {
@@ -16,15 +17,23 @@ Expected<> accept_leaf(const hlo::Instruction& i, const Shape& leaf) {
   if (!leaf.element_count())
     return fail(Code::Unimplemented, i.name(), ": no code for sizes that have no bound, as in ", leaf);
   if (!leaf.has_layout()) return {};
-  if (!leaf.layout().is_plain())
-    return fail(Code::Unimplemented, i.name(), ": no code yet for tiled, packed or sparse layouts, as in ",
-                to_string(leaf));
   if (const std::int64_t space = leaf.layout().memory_space(); !is_known_space(space))
-    return fail(Code::InvalidArgument, i.name(), ": memory space ", space, " has no meaning here; known are 0, 1, 2, 3 and 5");
+    return fail(Code::InvalidArgument, i.name(), ": memory space ", space,
+                " has no meaning here; known are 0, 1, 2, 3 and 5");
   return {};
 }
 
 }  // namespace
+
+Expected<> accept_layouts(const hlo::Module& module) {
+  for (const hlo::Computation& computation : module.computations())
+    for (const hlo::Instruction& i : computation.instructions())
+      for (const Shape* leaf : leaves(i.shape()))
+        if (leaf->is_array() && leaf->has_layout() && !hlo::is_plain_but_for_bits(*leaf))
+          return fail(Code::Unimplemented, i.name(), ": no code for tiled or sparse layouts where they bind, as in ",
+                      to_string(*leaf), "; known are any order of dimensions, and E(1), E(2), E(4) of sub-byte types");
+  return {};
+}
 
 Expected<> accept(const hlo::Module& module) {
   const hlo::ModuleConfig& config = module.config();

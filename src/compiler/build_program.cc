@@ -13,6 +13,7 @@
 #include "jit/compile.h"
 #include "kernels/plan_dot.h"
 #include "kernels/plan_fusion.h"
+#include "kernels/plan_packing.h"
 #include "kernels/plan_region.h"
 #include "kernels/plan_sort.h"
 #include "library/rng_state.h"
@@ -347,6 +348,11 @@ class ProgramBuilder {
       if (into.size_bytes == 0 || from == into) continue;
       const Shape* source = leaves(i.operand(0)->shape())[static_cast<std::size_t>(leaf)];
       const Shape* target = leaves(i.shape())[static_cast<std::size_t>(leaf)];
+      if (kernels::changes_packing(*source, *target)) {
+        note({&i});
+        add_call(kernels::plan_packing(i.name(), *source, *target), {from, into}, to);
+        continue;
+      }
       if (!(source->layout() == target->layout())) return region_step({&i}, to);
       note({&i});
       to.push_back({runtime::Copy{from, into}});

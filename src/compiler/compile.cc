@@ -60,6 +60,7 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
   if (options.dump)
     run.dump = [&](const passes::Pass& pass, const hlo::Module&) { stages.dump(std::string(pass.name)); };
   TRY(passes::run_standard(*c.module, run));
+  TRY(accept_layouts(*c.module));
   stages.finished("passes");
 
   // From here on every instruction that computes is a fusion.

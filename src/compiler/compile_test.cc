@@ -166,8 +166,7 @@ TEST(Compile, WhatIsNotSupportedIsRefusedByName) {
   EXPECT_NE(refusal("ENTRY e { a = f32[<=4] parameter(0)\n ROOT b = f32[<=4] custom-call(a), custom_call_target=\"f\" }")
                 .find("b: "),
             std::string::npos);
-  EXPECT_NE(refusal("ENTRY e { a = s4[8]{0:E(4)} parameter(0)\n ROOT b = s4[8]{0:E(4)} negate(a) }").find("a: "),
-            std::string::npos);
+  EXPECT_NE(refusal("ENTRY e { a = f32[8]{0:T(8)} parameter(0)\n ROOT b = f32[8] negate(a) }").find("a: "), std::string::npos);
   EXPECT_NE(refusal("ENTRY e { a = f32[8]{0:S(7)} parameter(0)\n ROOT b = f32[8] negate(a) }").find("memory space 7"),
             std::string::npos);
   EXPECT_NE(refusal("HloModule m, replica_count=2000\nENTRY e { a = f32[8] parameter(0)\n ROOT b = f32[8] negate(a) }")

@@ -8,7 +8,7 @@
 
 namespace hloom::compiler {
 
-/// Writes the elements by the layout of `shape`. Needs: a plain layout, as many bytes as the shape has.
+/// Writes the elements by the layout of `shape`. Needs: a plain or packed layout, as many bytes as the shape has.
 void store_literal(const hlo::Literal& literal, const Shape& shape, std::span<std::byte> to);
 /// Reads them. The literal has `shape`.
 hlo::Literal load_literal(const Shape& shape, std::span<const std::byte> from);

@@ -204,8 +204,12 @@ Address next(Function& f, Address a) {
 Access access_to(Function& f, int argument, DType type, Value* mask, bool vector) {
   const Memory& memory = f.memories[static_cast<std::size_t>(argument)];
   const std::int64_t width = byte_width(real_type(type));
+  // Bytes of several types may lie anywhere.
+  const auto number = static_cast<std::size_t>(argument);
+  const bool scratch = number == f.kernel.arguments.size();
+  const std::int64_t alignment = scratch ? width : std::min(width, f.kernel.arguments[number].alignment);
   return {memory, memory.size_bytes / width > INT32_MAX, memory_type(f, type),
-          llvm::Align(static_cast<std::uint64_t>(width)), mask, vector};
+          llvm::Align(static_cast<std::uint64_t>(alignment)), mask, vector};
 }
 
 }  // namespace

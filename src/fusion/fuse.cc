@@ -13,6 +13,7 @@
 #include "fusion/cost.h"
 #include "fusion/form_rows.h"
 #include "fusion/reduce_order.h"
+#include "hlo/packing.h"
 
 namespace hloom::fusion {
 namespace {
@@ -521,6 +522,8 @@ bool is_structural(const Instruction& i) {
     case Opcode::PartitionId:
     case Opcode::ReplicaId:
     case Opcode::RngGetAndUpdateState: return true;
+    case Opcode::Copy:  // what packs or unpacks is a step of its own
+      return i.shape().is_array() && hlo::packed_bits(i.shape()) != hlo::packed_bits(i.operand(0)->shape());
     default: return hlo::kind(i.opcode()) == hlo::OpcodeKind::Collective;
   }
 }

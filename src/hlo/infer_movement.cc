@@ -120,21 +120,21 @@ Expected<Shape> infer_pad(const Instruction& i) {
   return result;
 }
 
-// Bits of an array's storage, or nothing if that depends on tiles or is beyond 2^63.
-std::optional<std::int64_t> plain_bits(const Shape& s) {
+// Bytes of an array's storage, or nothing if that depends on tiles or is beyond 2^63.
+std::optional<std::int64_t> plain_bytes(const Shape& s) {
   const auto count = s.element_count();
   const Layout::Extra& parts = s.layout().parts();
   if (!count || !parts.tiles.empty()) return std::nullopt;
   const std::int64_t width = parts.element_bits > 0 ? parts.element_bits : byte_width(s.dtype()) * 8;
-  return in_range(static_cast<__int128>(*count) * width);
+  return in_range((static_cast<__int128>(*count) * width + 7) / 8);
 }
 
 Expected<Shape> infer_bitcast(const Instruction& i) {
   TRY(want_array(i, 0));
   TRY(want_written_array(i));
-  const auto before = plain_bits(i.operand(0)->shape()), after = plain_bits(i.shape());
+  const auto before = plain_bytes(i.operand(0)->shape()), after = plain_bytes(i.shape());
   if (before && after && *before != *after)
-    return wrong(i, "bitcast of ", *before / 8, " bytes of ", i.operand(0)->shape(), " to ", *after / 8, " of ",
+    return wrong(i, "bitcast of ", *before, " bytes of ", i.operand(0)->shape(), " to ", *after, " of ",
                  i.shape());
   return i.shape();
 }

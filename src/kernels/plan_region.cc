@@ -6,7 +6,9 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "hlo/packing.h"
 #include "kernels/plan_dot.h"
+#include "kernels/plan_packing.h"
 
 namespace hloom::kernels {
 
@@ -72,9 +74,19 @@ class RegionPlanner {
     return {};
   }
 
+  // Of one layout.
+  void copy_bytes(const Place& from, const Place& to) {
+    const Index x = index_of(b_.begin_loop(0, to.shape.size_bytes()));
+    const Value v = b_.load_linear(from.argument, x + from.byte_offset, DType::U8);
+    b_.store_linear(to.argument, x + to.byte_offset, v);
+    b_.end_loop();
+  }
+
   void copy_array(const Place& from, const Place& to) {
     const std::int64_t n = to.shape.num_elements();
     if (n == 0) return;
+    if (changes_packing(from.shape, to.shape)) return plan_packing_into(b_, from, to);
+    if (hlo::packed_bits(to.shape) != 0) return copy_bytes(from, to);
     std::vector<Index> point(static_cast<std::size_t>(to.shape.rank()));
     if (n == 1) return b_.store(to, point, b_.load(from, point));
     const std::int64_t width = byte_width(to.shape.dtype());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hlo/packing.h"
 #include "passes/make.h"
 
 namespace hloom::passes {
@@ -17,6 +18,20 @@ Shape row_major(Shape shape) {
   return shape;
 }
 
+// Elements a byte each and no tiles, in the order that was chosen.
+Shape unpacked(Shape shape) {
+  for (Shape& e : shape.elements()) e = unpacked(std::move(e));
+  if (!shape.is_array() || !shape.has_layout() || shape.layout().extra == nullptr) return shape;
+  Layout layout = shape.layout();
+  layout.extra = nullptr;
+  layout.set_memory_space(shape.layout().memory_space());
+  shape.set_layout(std::move(layout));
+  return shape;
+}
+
+// What is free to have any layout gets this one. The layouts of a scheduled module were chosen, but for packing.
+Shape cleared(const Instruction& i) { return i.module().config().is_scheduled ? unpacked(i.shape()) : row_major(i.shape()); }
+
 // The layouts that the entry asks for: row-major where it does not say.
 Shape entry_shape(Shape shape) {
   for (Shape& e : shape.elements()) e = entry_shape(std::move(e));
@@ -24,10 +39,22 @@ Shape entry_shape(Shape shape) {
   return shape;
 }
 
+// A copy moves elements or packs them, not both.
+bool takes_two_copies(const Shape& from, const Shape& to) {
+  return from.is_array() && hlo::packed_bits(from) != hlo::packed_bits(to) &&
+         (from.layout().minor_to_major != to.layout().minor_to_major ||
+          (hlo::packed_bits(from) != 0 && hlo::packed_bits(to) != 0));
+}
+
 // `i` as a value of the shape `wanted`, which differs from its own in layouts alone: copies of the leaves that do.
 Instruction* with_layouts(Instruction* i, const Shape& wanted) {
   if (i->shape() == wanted) return i;
+  if (is(i, Opcode::Copy) && i->operand(0)->shape() == wanted) return i->operand(0);
   Make make(*i);
+  if (takes_two_copies(i->shape(), wanted)) {
+    const Shape between = hlo::packed_bits(i->shape()) != 0 ? hlo::unpacked(i->shape()) : hlo::unpacked(wanted);
+    return with_layouts(make.op(Opcode::Copy, between, {i}), wanted);
+  }
   if (!wanted.is_tuple()) return make.op(Opcode::Copy, wanted, {i});
   std::vector<Instruction*> elements;
   for (std::size_t k = 0; k < wanted.elements().size(); ++k)
@@ -35,9 +62,9 @@ Instruction* with_layouts(Instruction* i, const Shape& wanted) {
   return make.tuple(elements);
 }
 
-// Lets the users of `i`, which has the layouts that bind, use a row-major copy. Elements of a tuple bind like it.
+// Lets the users of `i`, which has the layouts that bind, use a copy with a free layout. Elements of a tuple bind like it.
 void convert_for_users(Instruction* i) {
-  const Shape wanted = row_major(i->shape());
+  const Shape wanted = cleared(*i);
   if (wanted == i->shape()) return;
   const std::vector<Instruction*> users = i->users();
   const bool was_root = i->is_root();
@@ -70,7 +97,7 @@ struct Binding {
 
 bool changes_layout(const Instruction& i) {
   return is(&i, Opcode::Copy) && i.shape().is_array() && !(i.shape() == i.operand(0)->shape()) &&
-         !(row_major(i.shape()) == i.shape());
+         !(cleared(i) == i.shape());
 }
 
 std::optional<Binding> binding_of(Instruction& i) {
@@ -79,12 +106,15 @@ std::optional<Binding> binding_of(Instruction& i) {
     return Binding{&i, constraints ? *constraints : std::vector<Shape>()};
   }
   if (is(&i, Opcode::Bitcast)) return Binding{&i, {i.operand(0)->shape()}};
-  if (changes_layout(i)) return Binding{&i, {}};
+  if (changes_layout(i)) {
+    const bool packed = hlo::packed_bits(i.shape()) != 0;
+    return Binding{&i, packed ? std::vector<Shape>{hlo::unpacked(i.shape())} : std::vector<Shape>()};
+  }
   return std::nullopt;
 }
 
 void clear(Instruction& i) {
-  i.set_shape(row_major(i.shape()));
+  i.set_shape(cleared(i));
   if (!is(&i, Opcode::Constant) || !i.shape().is_array()) return;
   i.mutable_attr<hlo::ConstantAttr>().literal.set_shape_layout(i.shape().layout());
 }
@@ -104,17 +134,34 @@ void clear(hlo::Computation& computation) {
   }
 }
 
-void bind_entry(hlo::Module& module) {
-  hlo::Computation& entry = *module.entry();
+// What binds at the entry, by parameter number, and for its result. A scheduled module's instructions have it; else the
+// module says it, and what it leaves open is row-major.
+struct Entry {
+  std::vector<Shape> parameters;
+  Shape result;
+};
+
+Entry entry_of(const hlo::Module& module) {
+  const hlo::Computation& entry = *module.entry();
   const hlo::ModuleConfig& config = module.config();
+  const auto wanted = [&](const Instruction& i, const Shape* said) {
+    if (config.is_scheduled) return i.shape();
+    return said != nullptr && said->is_valid() && compatible(*said, i.shape()) ? entry_shape(*said) : row_major(i.shape());
+  };
+  Entry result;
+  for (std::size_t n = 0; n < entry.parameters().size(); ++n)
+    result.parameters.push_back(wanted(*entry.parameter(static_cast<std::int64_t>(n)),
+                                       n < config.entry_parameters.size() ? &config.entry_parameters[n] : nullptr));
+  result.result = wanted(*entry.root(), &config.entry_result);
+  return result;
+}
+
+void bind_entry(hlo::Computation& entry, const Entry& wanted) {
   for (Instruction* p : entry.parameters()) {
-    const auto n = static_cast<std::size_t>(p->parameter_number());
-    if (n >= config.entry_parameters.size() || !compatible(config.entry_parameters[n], p->shape())) continue;
-    p->set_shape(entry_shape(config.entry_parameters[n]));
+    p->set_shape(wanted.parameters[static_cast<std::size_t>(p->parameter_number())]);
     convert_for_users(p);
   }
-  if (!config.entry_result.is_valid() || !compatible(config.entry_result, entry.root()->shape())) return;
-  entry.set_root(with_layouts(entry.root(), entry_shape(config.entry_result)));
+  entry.set_root(with_layouts(entry.root(), wanted.result));
 }
 
 // What may have any layout, and take operands of any: what binds, what reads its elements, and the copies between.
@@ -125,7 +172,7 @@ bool is_free(const Instruction& i) {
          (in_entry && (is(&i, Opcode::Parameter) || is(&i, Opcode::Tuple)));
 }
 
-bool is_row_major(const Instruction& i) { return row_major(i.shape()) == i.shape(); }
+bool has_clear_layout(const Instruction& i) { return cleared(i) == i.shape(); }
 
 // What binds is bound: a custom call has the operands that it asks for, an element its tuple's layout.
 bool is_bound(const Instruction& i) {
@@ -141,28 +188,32 @@ bool is_bound(const Instruction& i) {
 
 bool is_clear(const Instruction& i) {
   if (!is_bound(i)) return false;
-  return is_free(i) ||
-         (is_row_major(i) && std::ranges::all_of(i.operands(), [](const Instruction* o) { return is_row_major(*o); }));
+  if (is(&i, Opcode::Copy) && takes_two_copies(i.operand(0)->shape(), i.shape())) return false;
+  return is_free(i) || (has_clear_layout(i) && std::ranges::all_of(i.operands(), [](const Instruction* o) {
+           return has_clear_layout(*o);
+         }));
 }
 
 // The pass has nothing to do: it would put copies behind the copies that are there.
 bool is_clear(const hlo::Module& module) {
   for (const hlo::Computation& c : module.computations())
     if (!std::ranges::all_of(c.instructions(), [](const Instruction& i) { return is_clear(i); })) return false;
-  const hlo::ModuleConfig& config = module.config();
-  const hlo::Computation& entry = *module.entry();
-  for (std::size_t n = 0; n < std::min(config.entry_parameters.size(), entry.parameters().size()); ++n)
-    if (!(entry_shape(config.entry_parameters[n]) == entry.parameters()[n]->shape())) return false;
-  return !config.entry_result.is_valid() || entry_shape(config.entry_result) == entry.root()->shape();
+  const Entry wanted = entry_of(module);
+  for (const Instruction* p : module.entry()->parameters())
+    if (!(wanted.parameters[static_cast<std::size_t>(p->parameter_number())] == p->shape())) return false;
+  return wanted.result == module.entry()->root()->shape();
 }
 
 }  // namespace
 
 Expected<Changed> clear_layouts(hlo::Module& module) {
-  if (module.config().is_scheduled || is_clear(module)) return Changed::No;
+  if (is_clear(module)) return Changed::No;
   const std::uint64_t before = hlo::fingerprint(module);
+  const Entry entry = entry_of(module);
   for (hlo::Computation& c : module.computations()) clear(c);
-  bind_entry(module);
+  bind_entry(*module.entry(), entry);
+  if (module.config().is_scheduled)  // copies were added at the end
+    for (hlo::Computation& c : module.computations()) c.sort();
   return hlo::fingerprint(module) == before ? Changed::No : Changed::Yes;
 }
 

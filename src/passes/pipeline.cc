@@ -30,7 +30,7 @@ Expected<Changed> run_all(std::span<const std::string_view> names, hlo::Module& 
 // What no later stage has a form for. A scheduled module gets them too, where it stands.
 Expected<Changed> run_expansions(hlo::Module& module, const RunOptions& options) {
   constexpr std::array<std::string_view, 12> kExpansions = {
-      "clear-layouts",  // does nothing to a scheduled module
+      "clear-layouts",  // of a scheduled module: what packs and tiles
       "remove-markers",
       "recognize-custom-calls",
       "expand-structure",
