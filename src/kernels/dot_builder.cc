@@ -25,7 +25,8 @@ DotBuilder::DotBuilder(Builder& builder, const DotFusion& fusion, const Places& 
       elements_(builder, fusion, places),
       row_axis_(form.swapped ? problem.rhs_axis : problem.lhs_axis),
       lane_axis_(form.swapped ? problem.lhs_axis : problem.rhs_axis),
-      type_(sum_type_of(*fusion.dot)),
+      type_(fusion.sum_type),
+      kept_type_(fusion.exact_steps > 0 ? DType::S32 : fusion.sum_type),
       at_(problem.axes.size()) {
   scratch_ = static_cast<int>(b_.kernel().arguments.size());
 }

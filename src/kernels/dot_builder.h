@@ -100,6 +100,7 @@ class DotBuilder {
   Expected<> step(const Tile&, std::int64_t chain, std::vector<Value>& sums);
   Expected<std::vector<Value>> sum_axis(std::size_t axis, const Tile&, std::vector<Value> sums);
   Expected<std::vector<Value>> sum_innermost(const Tile&, std::vector<Value> sums);
+  void keep_sum(const Index& place, Value sum);
   Value combine_chains(std::vector<Value> chains);
   Expected<Value> row_element(const Tile&, std::int64_t row);
   Expected<Value> lane_elements(const Tile&, std::int64_t vector);
@@ -116,6 +117,7 @@ class DotBuilder {
   DotElements elements_;
   std::size_t row_axis_, lane_axis_;
   DType type_;
+  DType kept_type_;                 ///< of the sums that wait in scratch
   AxisIndices at_;                  ///< where we are, for each axis
   std::vector<std::int64_t> dims_;  ///< of the cells: outer axes, cells of rows, cells of lanes
   std::vector<Index> cell_at_;

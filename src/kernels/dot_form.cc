@@ -219,6 +219,7 @@ std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
     way.pack_lanes = pack;
     way.pack_at_once = at_once;
     way.sum_block = block == 0 && block_rows ? 256 : block;
+    if (form.sum_block > 0 && way.sum_block == 0) way.sum_block = form.sum_block;
     ways.push_back(way);
   };
   if (!v.beside()) {
@@ -244,14 +245,17 @@ void consider_ways(const View& v, const DotForm& form, const VectorUnit& unit, C
   }
 }
 
-Chosen choose_tiles(const DotProblem& problem, bool swapped, std::int64_t width, const VectorUnit& unit) {
+// `exact`: not 0 if no more steps may be summed at a time.
+Chosen choose_tiles(const DotProblem& problem, bool swapped, std::int64_t width, std::int64_t exact,
+                    const VectorUnit& unit) {
   const View v = view_of(problem, swapped, width);
   Chosen best;
   best.cycles = INFINITY;
   DotForm form;
   form.swapped = swapped;
   form.lanes = std::min(unit.vector_bytes / width, power_of_two_at_least(v.lanes));
-  form.chains = chains_for(v);
+  form.chains = exact > 0 ? 1 : chains_for(v);
+  form.sum_block = exact;
   const bool convert_rows = (v.row.narrow || !v.row.plain) && v.rows * v.sum >= 64;
   const bool gather_rows = v.row.plain && v.row_row == 1 && v.row_sum != 1 && v.rows * v.sum * width > kSecondCache / 4;
   for (const bool pack_rows : {convert_rows, convert_rows || gather_rows}) {
@@ -284,7 +288,7 @@ Chosen choose_fold(const DotProblem& problem, std::int64_t width, const VectorUn
   Chosen c;
   c.form.kind = DotForm::Kind::Fold;
   const bool vector = v.rows == 1 || v.lanes == 1;
-  const std::int64_t most = (vector ? 256 : 64) / width;
+  const std::int64_t most = std::min<std::int64_t>((vector ? 256 : 64) / width, 128);
   c.form.lanes = std::min(most, power_of_two_at_least(v.sum));
   // Registers of one partial sum, and how many sums may be held with the operands.
   const std::int64_t each = std::max<std::int64_t>(1, c.form.lanes * width / unit.vector_bytes);
@@ -350,17 +354,18 @@ std::vector<DotRun> balanced_runs(std::int64_t total, std::int64_t largest) {
   return runs;
 }
 
-DotForm choose_form(const DotProblem& problem, DType sum_type, const VectorUnit& unit, bool shared) {
-  const std::int64_t width = byte_width(sum_type);
+DotForm choose_form(const DotProblem& problem, const DotFusion& fusion, const VectorUnit& unit, bool shared) {
+  const std::int64_t width = byte_width(fusion.sum_type), exact = fusion.exact_steps;
   const View view = view_of(problem, false, width);
   if (view.outer * view.rows * view.lanes == 0) return {};
   // What decides about the order of sums knows one machine only.
   const VectorUnit reference;
-  const bool swap = choose_tiles(problem, true, width, reference).cycles <
-                    choose_tiles(problem, false, width, reference).cycles * 0.98;
-  Chosen best = choose_tiles(problem, swap, width, reference);
-  const bool fold = may_fold(problem, sum_type) && choose_fold(problem, width, reference).cycles < best.cycles;
-  best = fold ? choose_fold(problem, width, unit) : choose_tiles(problem, swap, width, unit);
+  const bool swap = choose_tiles(problem, true, width, exact, reference).cycles <
+                    choose_tiles(problem, false, width, exact, reference).cycles * 0.98;
+  Chosen best = choose_tiles(problem, swap, width, exact, reference);
+  const bool fold = exact == 0 && may_fold(problem, fusion.sum_type) &&
+                    choose_fold(problem, width, reference).cycles < best.cycles;
+  best = fold ? choose_fold(problem, width, unit) : choose_tiles(problem, swap, width, exact, unit);
   constexpr std::int64_t kLongEpilogue = 8;
   best.form.store_through = !fold && problem.epilogue_lines > kLongEpilogue;
   if (shared) choose_cells(problem, best, width);

@@ -40,8 +40,8 @@ struct DotForm {
   std::int64_t blocks = 1;
 };
 
-/// Chooses. `shared`: whether there is a grid. The order of sums depends on `problem` and `sum_type` alone.
-DotForm choose_form(const DotProblem&, DType sum_type, const VectorUnit&, bool shared);
+/// Chooses. `shared`: whether there is a grid. The order of sums depends on `problem` and the sums' type alone.
+DotForm choose_form(const DotProblem&, const DotFusion&, const VectorUnit&, bool shared);
 
 std::string to_string(const DotForm&);
 

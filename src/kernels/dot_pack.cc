@@ -119,7 +119,7 @@ Index DotBuilder::sum_place(const Tile& t, std::int64_t row, std::int64_t vector
 Expected<> DotBuilder::clear_sums() {
   const Index row = begin_part(rows_.held, rows_.length);
   const Index lane = begin_part(groups_.held * form_.lanes, groups_.length * form_.lanes, form_.lanes);
-  b_.store_linear(scratch_, row * sums_pitch_ + lane + sums_base_, b_.constant(type_, 0));
+  b_.store_linear(scratch_, row * sums_pitch_ + lane + sums_base_, b_.constant(kept_type_, 0));
   b_.end_loop();
   b_.end_loop();
   return {};
@@ -136,7 +136,7 @@ Expected<> DotBuilder::finish_cell() {
     b_.set_range(length.terms[0].value, {0, groups_.held * form_.lanes});
   }
   const Index lane = begin_part(groups_.held * form_.lanes, length, form_.lanes);
-  const Value sum = b_.load_linear(scratch_, row * sums_pitch_ + lane + sums_base_, type_);
+  const Value sum = b_.load_linear(scratch_, row * sums_pitch_ + lane + sums_base_, kept_type_);
   at_[row_axis_] = rows_.first + row;
   at_[lane_axis_] = groups_.first * form_.lanes + lane;
   TRY(elements_.store(p_.axes, at_, sum));

@@ -67,6 +67,34 @@ bool add_root(DotFusion& result, const Instruction* root, ShapeIndex leaf, const
   return dependence.at(root) != Over::Else && root->shape().is_array() && same_dims(root->shape(), result.dot->shape());
 }
 
+// The largest magnitude of an operand's elements, if it is a short integer or was converted from one; else 0.
+std::int64_t largest_magnitude(const Instruction& operand) {
+  const Instruction& source = operand.opcode() == Opcode::Convert && is_integral(operand.shape().dtype()) &&
+                                      bit_width(operand.shape().dtype()) == 32
+                                  ? *operand.operand(0)
+                                  : operand;
+  const DType type = source.shape().dtype();
+  if (type == DType::Pred) return 1;
+  if (!is_integral(type) || bit_width(type) > 8) return 0;
+  return is_signed(type) ? std::int64_t{1} << (bit_width(type) - 1) : (std::int64_t{1} << bit_width(type)) - 1;
+}
+
+// Products of short integers and sums of some of them are whole numbers that f32 holds, and its multiply-adds are the
+// fastest there are.
+void choose_sum_type(DotFusion& fusion) {
+  const Instruction& dot = *fusion.dot;
+  const DType type = dot.shape().dtype();
+  fusion.sum_type = is_floating(type) && bit_width(type) < 32 ? DType::F32 : type;
+  if (!is_integral(type) || dot.operand(0)->shape().dtype() != dot.operand(1)->shape().dtype()) return;
+  const std::int64_t product = largest_magnitude(*dot.operand(0)) * largest_magnitude(*dot.operand(1));
+  if (product == 0) return;
+  constexpr std::int64_t kWholeFloats = 1 << 24;
+  std::int64_t steps = 1;
+  for (const std::int64_t d : dot.attr<hlo::DotAttr>().lhs_contracting) steps *= dot.operand(0)->shape().dim(d);
+  fusion.sum_type = DType::F32;
+  if (steps > kWholeFloats / product) fusion.exact_steps = kWholeFloats / product / 16 * 16;
+}
+
 }  // namespace
 
 DotFusion find_dot(const Instruction& fusion) {
@@ -77,13 +105,14 @@ DotFusion find_dot(const Instruction& fusion) {
   const Instruction* root = fusion.called(0)->root();
   for (const ShapeIndex& leaf : leaf_indices(root->shape()))
     if (!add_root(result, root, leaf, dependence)) return {};
+  choose_sum_type(result);
   const auto uses_dot = [&](const DotFusion::Root& r) { return dependence.at(r.value) != Over::Apart; };
   return std::ranges::any_of(result.roots, uses_dot) ? result : DotFusion{};
 }
 
-DType sum_type_of(const Instruction& dot) {
-  const DType type = dot.shape().dtype();
-  return is_floating(type) && bit_width(type) < 32 ? DType::F32 : type;
+void sum_as_integers(DotFusion& fusion) {
+  fusion.sum_type = fusion.dot->shape().dtype();
+  fusion.exact_steps = 0;
 }
 
 // --- Elements ------------------------------------------------------------------------------------------------------
@@ -169,8 +198,14 @@ Expected<Value> DotElements::operand(std::int64_t number, const std::vector<DotA
   for (const OperandDim& d : operand_dims(dot, number)) point.push_back(d.summed ? summed[d.dim] : free[d.dim]);
   const auto at = [&] { return elements_.at(*dot.operand(number), point); };
   const Value v = TRY(mask == kNoValue ? at() : elements_.masked(mask, at));
-  const DType type = sum_type_of(dot);
-  return b_.type(v) == type ? v : b_.line(Opcode::Convert, type, {v});
+  return b_.type(v) == fusion_.sum_type ? v : b_.line(Opcode::Convert, fusion_.sum_type, {v});
+}
+
+// Integers wrap, which a conversion from a float would not do.
+Value DotElements::as_result(Value sum) {
+  const DType type = fusion_.dot->shape().dtype();
+  if (is_integral(type) && is_floating(b_.type(sum))) sum = b_.line(Opcode::Convert, DType::S32, {sum});
+  return b_.type(sum) == type ? sum : b_.line(Opcode::Convert, type, {sum});
 }
 
 Expected<Value> DotElements::lhs(const std::vector<DotAxis>& axes, const AxisIndices& indices, Value mask) {
@@ -183,8 +218,7 @@ Expected<Value> DotElements::rhs(const std::vector<DotAxis>& axes, const AxisInd
 Expected<> DotElements::store(const std::vector<DotAxis>& axes, const AxisIndices& indices, Value sum, Value mask) {
   const Instruction& dot = *fusion_.dot;
   const Point point = dot_point(b_, dot, axes, indices, false);
-  const DType type = dot.shape().dtype();
-  const Value value = b_.type(sum) == type ? sum : b_.line(Opcode::Convert, type, {sum});
+  const Value value = as_result(sum);
   std::vector<Value> values;
   const auto compute = [&]() -> Expected<> {
     elements_.remember(dot, point, {}, value);
@@ -234,7 +268,7 @@ Expected<Trial> try_element(What what, const DotFusion& fusion, const Places& pl
     indices.push_back(index_of(variables.back()));
   }
   if (what == What::Results) {
-    TRY(elements.store(axes, indices, b.define(sum_type_of(*fusion.dot))));
+    TRY(elements.store(axes, indices, b.define(fusion.sum_type)));
   } else {
     TRY(what == What::Lhs ? elements.lhs(axes, indices) : elements.rhs(axes, indices));
   }
@@ -389,9 +423,8 @@ Expected<DotProblem> analyse_dot(const DotFusion& fusion, const Places& places) 
     trials.results = TRY(try_element(What::Results, fusion, places, axes));
     if (!split_one(axes, trials)) break;
   }
-  const DType type = sum_type_of(*fusion.dot);
-  const DotOperand lhs = operand_of(trials.lhs, *fusion.dot->operand(0), type);
-  const DotOperand rhs = operand_of(trials.rhs, *fusion.dot->operand(1), type);
+  const DotOperand lhs = operand_of(trials.lhs, *fusion.dot->operand(0), fusion.sum_type);
+  const DotOperand rhs = operand_of(trials.rhs, *fusion.dot->operand(1), fusion.sum_type);
   while (merge_one(axes, trials)) {
   }
   for (std::size_t a = 0; a < axes.size(); ++a) {

@@ -44,13 +44,18 @@ struct DotFusion {
     std::vector<const hlo::Instruction*> moves;
   };
   std::vector<Root> roots;
+  /// In which products are summed: the result's type, f32 for narrower floats, and for short integers, whose sums f32
+  /// holds exactly.
+  DType sum_type = DType::Invalid;
+  /// Not 0: only so many products may be summed in sum_type; then such sums, as s32.
+  std::int64_t exact_steps = 0;
 };
 
 /// The dot of a fusion that plan_dot() can plan; `dot` is null otherwise.
 DotFusion find_dot(const hlo::Instruction& fusion);
 
-/// The type in which the dot sums: that of its result, f32 for narrower floats.
-DType sum_type_of(const hlo::Instruction& dot);
+/// Lets integers be summed as such, where the loops do not allow blocks of exact_steps.
+void sum_as_integers(DotFusion&);
 
 /// A value for each axis.
 using AxisIndices = std::vector<Index>;
@@ -68,6 +73,7 @@ class DotElements {
   Expected<> store(const std::vector<DotAxis>&, const AxisIndices&, Value sum, Value mask = kNoValue);
 
  private:
+  Value as_result(Value sum);
   Expected<Value> operand(std::int64_t number, const std::vector<DotAxis>&, const AxisIndices&, Value mask);
 
   Builder& b_;

@@ -57,7 +57,7 @@ Expected<> DotBuilder::tile(std::int64_t rows, const Group& g, const Index& firs
   t.lane = begin_lanes(own_mask ? form_.lanes : g.valid);
   if (own_mask) t.mask = first_lanes(t.lane, g.valid);
   std::vector<Value> sums(static_cast<std::size_t>(rows * g.vectors * form_.chains), b_.constant(type_, 0));
-  if (form_.sum_block > 0)
+  if (form_.sum_block > 0 && fusion_.exact_steps == 0)
     for (std::int64_t s = 0; s < rows * g.vectors; ++s)
       sums[static_cast<std::size_t>(s)] =
           b_.load_linear(scratch_, sum_place(t, s / g.vectors, s % g.vectors) + written_, type_);
@@ -75,7 +75,7 @@ Expected<> DotBuilder::finish(const Tile& t, std::vector<Value> sums) {
     const Value sum = combine_chains(std::move(chains));
     const std::int64_t i = s / t.group.vectors, j = s % t.group.vectors;
     if (form_.store_through || form_.sum_block > 0) {
-      b_.store_linear(scratch_, sum_place(t, i, j), sum);
+      keep_sum(sum_place(t, i, j), sum);
       continue;
     }
     at_[row_axis_] = t.first_row + i;
@@ -83,6 +83,14 @@ Expected<> DotBuilder::finish(const Tile& t, std::vector<Value> sums) {
     TRY(elements_.store(p_.axes, at_, sum, j + 1 == t.group.vectors ? t.mask : kNoValue));
   }
   return {};
+}
+
+// Sums of a block go on where they stopped, or are added to those of the blocks before.
+void DotBuilder::keep_sum(const Index& place, Value sum) {
+  if (fusion_.exact_steps > 0 && form_.sum_block > 0)
+    sum = b_.line(Opcode::Add, kept_type_,
+                  {b_.load_linear(scratch_, place + written_, kept_type_), b_.line(Opcode::Convert, kept_type_, {sum})});
+  b_.store_linear(scratch_, place, sum);
 }
 
 Value DotBuilder::combine_chains(std::vector<Value> chains) {

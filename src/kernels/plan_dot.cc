@@ -49,6 +49,16 @@ bool is_elementwise(const hlo::Instruction& dot) {
   return batches > 1 && dot.shape().num_elements() == batches && sum <= 16;
 }
 
+// Blocks of a sum want one loop, and sums that s32 holds or wraps as the result does.
+Expected<DotProblem> problem_of(DotFusion& fusion, const Places& places) {
+  const DotProblem problem = TRY(analyse_dot(fusion, places));
+  const bool wraps = bit_width(fusion.dot->shape().dtype()) <= 32 || problem.sum_extent() < 1 << 15;
+  const bool may_block = problem.axes.size() == problem.rhs_axis + 2 && wraps;
+  if (fusion.exact_steps == 0 || may_block) return problem;
+  sum_as_integers(fusion);
+  return analyse_dot(fusion, places);
+}
+
 }  // namespace
 
 bool is_dot_fusion(const hlo::Instruction& fusion) {
@@ -57,26 +67,26 @@ bool is_dot_fusion(const hlo::Instruction& fusion) {
 }
 
 Expected<Kernel> plan_dot(const hlo::Instruction& fusion, const VectorUnit& unit) {
-  const DotFusion found = find_dot(fusion);
+  DotFusion found = find_dot(fusion);
   HLOOM_CHECK(found.dot != nullptr);
   Builder b(fusion.name());
   const Places places = add_arguments(b.kernel(), fusion);
-  const DotProblem problem = TRY(analyse_dot(found, places));
-  const DotForm form = choose_form(problem, sum_type_of(*found.dot), unit, true);
+  const DotProblem problem = TRY(problem_of(found, places));
+  const DotForm form = choose_form(problem, found, unit, true);
   const std::int64_t blocks = TRY(DotBuilder(b, found, places, problem, form).build());
   Kernel kernel = std::move(b).finish();
   kernel.blocks = blocks;
   kernel.block_cost = work_of(problem, fusion) / blocks;
-  if (kernel.scratch_bytes > 0) kernel.scratch_type = sum_type_of(*found.dot);
+  if (kernel.scratch_bytes > 0) kernel.scratch_type = found.sum_type;
   return kernel;
 }
 
 Expected<> plan_dot_into(Builder& b, const hlo::Instruction& fusion, const Places& places, const VectorUnit& unit) {
-  const DotFusion found = find_dot(fusion);
+  DotFusion found = find_dot(fusion);
   HLOOM_CHECK(found.dot != nullptr);
   b.forget_loads();
-  const DotProblem problem = TRY(analyse_dot(found, places));
-  const DotForm form = choose_form(problem, sum_type_of(*found.dot), unit, false);
+  const DotProblem problem = TRY(problem_of(found, places));
+  const DotForm form = choose_form(problem, found, unit, false);
   TRY(DotBuilder(b, found, places, problem, form).build());
   return {};
 }

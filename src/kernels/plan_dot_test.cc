@@ -370,6 +370,38 @@ TEST(PlanDot, Types) {
   expect_compiles(programs);
 }
 
+// Sums of short integers up to where they are largest: short ones within f32, longer ones block by block.
+TEST(PlanDot, IntegersAtTheirLargest) {
+  std::vector<std::unique_ptr<Program>> programs;
+  for (const auto& [in, out] : {std::pair(DType::S8, DType::S32), {DType::U8, DType::U32}, {DType::S8, DType::S8},
+                                {DType::S8, DType::S64}, {DType::U4, DType::S32}})
+    for (const auto& [m, n, k] : {std::tuple(5, 20, 1024), std::tuple(20, 33, 1040), std::tuple(1, 40, 2500),
+                                  std::tuple(40, 1, 1025), std::tuple(70, 64, 600)})
+      programs.push_back(std::make_unique<Program>(matrices(m, n, k, false, (m + n) % 2 == 0, in, out)));
+  std::vector<Kernel> kernels;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    kernels.push_back(*plan_dot(*programs[i]->fusion));
+    kernels.back().name = "dot." + std::to_string(i);
+  }
+  const auto code = *jit::compile(kernels);
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const Product& p = programs[i]->p;
+    // The lowest: -128, or 255 and 15.
+    std::vector<hlo::Literal> operands;
+    for (const Shape* shape : {&p.lhs, &p.rhs}) {
+      operands.emplace_back(*shape);
+      const auto bytes = operands.back().mutable_bytes();
+      std::ranges::fill(bytes, shape->dtype() == DType::S8 ? std::byte{0x80} : shape->dtype() == DType::U8 ? std::byte{0xFF} : std::byte{15});
+      bytes[0] = std::byte{1};
+    }
+    const auto compiled = [&](void* const* buffers, std::int64_t begin, std::int64_t end, void* scratch) {
+      (*jit::kernel_function(*code, kernels[i].name))(buffers, begin, end, scratch);
+    };
+    const auto result = run_blocks(kernels[i], operands, p.out.size_bytes(), 1, compiled);
+    EXPECT_TRUE(is_product(p, operands, result)) << describe(p);
+  }
+}
+
 // --- Dimensions ----------------------------------------------------------------------------------------------------
 
 hlo::DotAttr dims_of(Dims lhs_batch, Dims lhs, Dims rhs_batch, Dims rhs) {
