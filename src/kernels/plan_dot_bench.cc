@@ -138,14 +138,15 @@ double read_gbytes() {
 struct Sizes {
   std::int64_t batch, m, n, k;
   bool rhs_transposed;
+  DType type = DType::F32, result = DType::F32;
 };
 
 Kernel plan(const Sizes& s) {
   hlo::Module module("m");
   hlo::Computation* fused = module.add_computation("fused");
-  const Shape lhs = Shape::array(DType::F32, {s.batch, s.m, s.k});
-  const Shape rhs = Shape::array(DType::F32, s.rhs_transposed ? std::vector{s.batch, s.n, s.k} : std::vector{s.batch, s.k, s.n});
-  const Shape out = Shape::array(DType::F32, {s.batch, s.m, s.n});
+  const Shape lhs = Shape::array(s.type, {s.batch, s.m, s.k});
+  const Shape rhs = Shape::array(s.type, s.rhs_transposed ? std::vector{s.batch, s.n, s.k} : std::vector{s.batch, s.k, s.n});
+  const Shape out = Shape::array(s.result, {s.batch, s.m, s.n});
   Instruction* dot = fused->add(Opcode::Dot, out, {fused->add_parameter(0, lhs), fused->add_parameter(1, rhs)});
   auto& attr = dot->mutable_attr<hlo::DotAttr>();
   attr.lhs_batch = attr.rhs_batch = {0};
@@ -167,7 +168,7 @@ void dot(benchmark::State& state, const Sizes& s) {
   for (auto _ : state) compiled.run();
   const double best = compiled.best_seconds();
   const double flops = 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k);
-  const double bytes = 4.0 * static_cast<double>(s.batch * (s.m * s.k + s.k * s.n + s.m * s.n));
+  const double bytes = static_cast<double>(s.batch * ((s.m * s.k + s.k * s.n) * byte_width(s.type) + s.m * s.n * byte_width(s.result)));
   state.counters["us"] = best * 1e6;
   state.counters["GF/s"] = flops / best / 1e9;
   state.counters["of_peak"] = flops / best / 1e9 / peak_gflops();
@@ -177,7 +178,8 @@ void dot(benchmark::State& state, const Sizes& s) {
 
 void add(const Sizes& s) {
   const std::string name = "Dot/" + (s.batch > 1 ? std::to_string(s.batch) + "x" : std::string()) + std::to_string(s.m) +
-                           "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + (s.rhs_transposed ? "/rhs_transposed" : "");
+                           "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + (s.rhs_transposed ? "/rhs_transposed" : "") +
+                           (s.type == DType::F32 ? "" : "/" + std::string(hloom::name(s.type)) + "_" + std::string(hloom::name(s.result)));
   benchmark::RegisterBenchmark(name.c_str(), [s](benchmark::State& state) { dot(state, s); })->MinTime(0.3);
 }
 
@@ -189,6 +191,11 @@ const bool registered = [] {
     add({64, 64, 64, 64, transposed});
   }
   for (const std::int64_t n : {1, 4, 8, 12, 16}) add({1, 512, n, 512, false});
+  for (const auto& [type, result] : {std::pair(DType::S8, DType::S32), {DType::U4, DType::S32}, {DType::BF16, DType::F32},
+                                     {DType::BF16, DType::BF16}, {DType::F16, DType::F32}, {DType::F8E4M3FN, DType::F32}})
+    for (const auto& [m, n, k] : {std::tuple(64, 2048, 1024), std::tuple(256, 256, 256), std::tuple(512, 512, 2048),
+                                  std::tuple(1, 4096, 4096)})
+      add({1, m, n, k, false, type, result});
   return true;
 }();
 
