@@ -20,7 +20,7 @@ using hlo::Opcode;
 namespace {
 
 constexpr std::int64_t kBudget = 40'000'000;       // instructions looked at in one computation
-constexpr std::size_t kMaxMembers = 150;           // instructions in a group
+constexpr std::size_t kMaxMembers = 110;           // instructions in a group; what makes their operands joins later
 constexpr std::int64_t kLongRow = 512 * 1024;        // bytes of a row of which there should be several
 constexpr std::int64_t kFewRows = 8;
 constexpr std::int64_t kNearBytes = 1 << 20;       // of columns that are walked together: they have to stay near

@@ -23,6 +23,7 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 constexpr std::size_t kMaxGroup = 160;       // instructions in a kernel
+constexpr std::size_t kMaxExpanding = 64;    // more, that make much of little: written, they would cost most
 constexpr std::size_t kMaxCopies = 3;        // kernels that a producer is computed in
 constexpr int kMaxCopiedChain = 8;           // instructions in a row that are computed several times
 constexpr std::size_t kMaxSiblings = 6;      // results of reduces over the same elements
@@ -176,6 +177,10 @@ class Fuser {
     return longest;
   }
 
+  static bool expands(const Instruction& i) {
+    return i.opcode() == Opcode::Broadcast && i.shape().num_elements() > i.operand(0)->shape().num_elements();
+  }
+
   bool joins(const Instruction& i, const Ids& groups, std::string& reason) const {
     if (groups.empty()) return false;
     if (groups.size() > 1) {
@@ -194,7 +199,7 @@ class Fuser {
     }
     for (const std::size_t g : groups) {
       const Group& group = groups_[g];
-      if (group.members.size() >= kMaxGroup) {
+      if (group.members.size() >= kMaxGroup + (expands(i) ? kMaxExpanding : 0)) {
         reason = "the kernel is large";
         return false;
       }
