@@ -23,6 +23,7 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 constexpr std::size_t kMaxGroup = 160;       // instructions in a kernel
+constexpr std::size_t kMaxRowResults = 3;    // of a kernel over rows, beyond which nothing else is made along: all are alive at once
 constexpr std::size_t kMaxExpanding = 64;    // more, that make much of little: written, they would cost most
 constexpr std::size_t kMaxCopies = 3;        // kernels that a producer is computed in
 constexpr int kMaxCopiedChain = 8;           // instructions in a row that are computed several times
@@ -347,7 +348,7 @@ class Fuser {
     for (const std::size_t g : groups) {
       Group& group = groups_[g];
       if ((group.hero != Hero::Loop && group.hero != Hero::Rows) || group.domain != i.shape().dims() ||
-          group.members.size() >= kMaxGroup)
+          group.members.size() >= kMaxGroup || (group.hero == Hero::Rows && group.roots.size() >= kMaxRowResults))
         continue;
       const bool aligned = std::ranges::all_of(i.users(), [&](const Instruction* user) {
         const auto found = groups_of_.find(user);
