@@ -140,7 +140,8 @@ bool same_elements(const Shape& a, const Shape& b) {
 }
 
 // Whether all that a fused computation computes from `parameter` has its dimensions and comes to the roots by
-// elementwise operations alone.
+// elementwise operations alone, or goes into a sum over a row of a kernel over rows: its row has been read whole before
+// the last pass over it, which writes.
 bool is_used_elementwise(const Computation& fused, const Instruction& parameter) {
   std::unordered_map<const Instruction*, bool> reached{{&parameter, true}};
   for (const Instruction* i : fused.post_order()) {
@@ -148,6 +149,10 @@ bool is_used_elementwise(const Computation& fused, const Instruction& parameter)
     if (!uses || i == &parameter) continue;
     reached[i] = true;
     if (i->opcode() == Opcode::Tuple) continue;
+    if (i->opcode() == Opcode::Reduce && i->num_operands() == 2 && !reached[i->operand(1)] && decision(*i, "rows")) {
+      reached[i] = false;
+      continue;
+    }
     if (!is_elementwise(i->opcode()) || i->shape().dims() != parameter.shape().dims() ||
         i->shape().layout().minor_to_major != parameter.shape().layout().minor_to_major)
       return false;
@@ -168,8 +173,7 @@ bool routine_may_overwrite(const Instruction& routine, const Instruction& parame
 bool fusion_may_overwrite(const Instruction& i, std::int64_t operand) {
   const Computation& fused = *i.called(0);
   const Instruction& parameter = *fused.parameter(operand);
-  if (i.attr<hlo::FusionAttr>().kind == hlo::FusionKind::Custom)
-    return routine_may_overwrite(*fused.root(), parameter);
+  if (i.attr<hlo::FusionAttr>().kind == hlo::FusionKind::Custom) return routine_may_overwrite(*fused.root(), parameter);
   // A kernel over rows writes some results before it reads for others.
   const std::string* kernel = decision(i, "kernel");
   if (kernel != nullptr && *kernel == "rows" && num_leaves(i.shape()) > 1) return false;

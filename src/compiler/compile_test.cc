@@ -1,5 +1,5 @@
-// What holds of whole programs whatever they compute: loops move only what they change, regions and threads change no bit, the
-// check finds a wrong kernel, the API keeps its promises.
+// What holds of whole programs whatever they compute: loops move only what they change, regions and threads change no
+// bit, the check finds a wrong kernel, the API keeps its promises.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -24,20 +24,37 @@ using hlo::Opcode;
 std::string updating_loop(std::int64_t n) {
   const std::string s = std::to_string(n);
   return "HloModule updating, input_output_alias={ {}: (0, {}, may-alias) }\n"
-         "body { c = (s32[], f32[" + s + "], s32[]) parameter(0)\n"
-         "  i = s32[] get-tuple-element(c), index=0\n  x = f32[" + s + "] get-tuple-element(c), index=1\n"
+         "body { c = (s32[], f32[" +
+         s +
+         "], s32[]) parameter(0)\n"
+         "  i = s32[] get-tuple-element(c), index=0\n  x = f32[" +
+         s +
+         "] get-tuple-element(c), index=1\n"
          "  n = s32[] get-tuple-element(c), index=2\n"
          "  seven = s32[] constant(7)\n  at = s32[] multiply(i, seven)\n"
          "  w = f32[8] dynamic-slice(x, at), dynamic_slice_sizes={8}\n  one = f32[] constant(1)\n"
          "  ones = f32[8] broadcast(one), dimensions={}\n  u = f32[8] add(w, ones)\n"
-         "  y = f32[" + s + "] dynamic-update-slice(x, u, at)\n  k = s32[] constant(1)\n  j = s32[] add(i, k)\n"
-         "  ROOT r = (s32[], f32[" + s + "], s32[]) tuple(j, y, n) }\n"
-         "condition { c = (s32[], f32[" + s + "], s32[]) parameter(0)\n  i = s32[] get-tuple-element(c), index=0\n"
+         "  y = f32[" +
+         s +
+         "] dynamic-update-slice(x, u, at)\n  k = s32[] constant(1)\n  j = s32[] add(i, k)\n"
+         "  ROOT r = (s32[], f32[" +
+         s +
+         "], s32[]) tuple(j, y, n) }\n"
+         "condition { c = (s32[], f32[" +
+         s +
+         "], s32[]) parameter(0)\n  i = s32[] get-tuple-element(c), index=0\n"
          "  n = s32[] get-tuple-element(c), index=2\n  ROOT l = pred[] compare(i, n), direction=LT }\n"
-         "ENTRY main { x = f32[" + s + "] parameter(0)\n  n = s32[] parameter(1)\n  z = s32[] constant(0)\n"
-         "  t = (s32[], f32[" + s + "], s32[]) tuple(z, x, n)\n"
-         "  w = (s32[], f32[" + s + "], s32[]) while(t), condition=condition, body=body\n"
-         "  ROOT r = f32[" + s + "] get-tuple-element(w), index=1 }\n";
+         "ENTRY main { x = f32[" +
+         s +
+         "] parameter(0)\n  n = s32[] parameter(1)\n  z = s32[] constant(0)\n"
+         "  t = (s32[], f32[" +
+         s +
+         "], s32[]) tuple(z, x, n)\n"
+         "  w = (s32[], f32[" +
+         s +
+         "], s32[]) while(t), condition=condition, body=body\n"
+         "  ROOT r = f32[" +
+         s + "] get-tuple-element(w), index=1 }\n";
 }
 
 Compiled compile_text(const std::string& text, const Options& options = {}) {
@@ -57,7 +74,8 @@ std::int64_t bytes_in_loops(const hlo::Module& module) {
       if (i.opcode() == Opcode::Copy) bytes += i.shape().size_bytes();
       if (i.opcode() != Opcode::Fusion) continue;
       const Instruction& root = *i.called(0)->root();
-      bytes += root.opcode() == Opcode::DynamicUpdateSlice ? root.operand(1)->shape().size_bytes() : i.shape().size_bytes();
+      bytes +=
+          root.opcode() == Opcode::DynamicUpdateSlice ? root.operand(1)->shape().size_bytes() : i.shape().size_bytes();
     }
   }
   return bytes;
@@ -89,12 +107,44 @@ TEST(Compile, ADonatedArrayIsUpdatedInPlace) {
   EXPECT_EQ(x[71], 2);
 }
 
+// A kernel over rows has read a row before it writes it.
+TEST(Compile, ADonatedArrayGoesRowByRowInPlace) {
+  const auto softmax = [](const std::string& alias) {
+    return "HloModule softmax" + alias +
+           "\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
+           "max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] maximum(a, b) }\n"
+           "ENTRY main { x = f32[40,133] parameter(0)\n  zero = f32[] constant(0)\n  low = f32[] constant(-inf)\n"
+           "  m = f32[40] reduce(x, low), dimensions={1}, to_apply=max\n  mb = f32[40,133] broadcast(m), "
+           "dimensions={0}\n"
+           "  d = f32[40,133] subtract(x, mb)\n  e = f32[40,133] exponential(d)\n"
+           "  s = f32[40] reduce(e, zero), dimensions={1}, to_apply=add\n  sb = f32[40,133] broadcast(s), "
+           "dimensions={0}\n"
+           "  ROOT y = f32[40,133] divide(e, sb) }\n";
+  };
+  std::vector<float> x(40 * 133);
+  std::mt19937 random(5);
+  for (float& v : x) v = std::normal_distribution<float>(0, 3)(random);
+  std::vector<float> apart(x.size());
+  const auto bytes = [](std::vector<float>& v) { return std::as_writable_bytes(std::span(v)); };
+  const auto plain = Executable::compile(softmax(""));
+  ASSERT_TRUE(plain) << plain.error().message();
+  const std::span<std::byte> inputs[] = {bytes(x)}, outputs[] = {bytes(apart)};
+  ASSERT_TRUE(plain->run(inputs, outputs));
+  const auto donated = Executable::compile(softmax(", input_output_alias={ {}: (0, {}, may-alias) }"));
+  ASSERT_TRUE(donated) << donated.error().message();
+  for (const UpdateReport& update : donated->memory().updates) EXPECT_TRUE(update.in_place) << update.reason;
+  EXPECT_LT(donated->memory().temp_bytes, 40 * 133 * 4);
+  ASSERT_TRUE(donated->run(inputs, inputs));
+  EXPECT_EQ(std::memcmp(x.data(), apart.data(), 4 * x.size()), 0);
+}
+
 TEST(Compile, ADonatedArrayElsewhereIsKept) {
   auto program = Executable::compile(updating_loop(100));
   ASSERT_TRUE(program);
   std::vector<float> x(100, 2), y(100, 0);
   std::int32_t n = 3;
-  const std::span<std::byte> inputs[] = {{reinterpret_cast<std::byte*>(x.data()), 400}, {reinterpret_cast<std::byte*>(&n), 4}};
+  const std::span<std::byte> inputs[] = {{reinterpret_cast<std::byte*>(x.data()), 400},
+                                         {reinterpret_cast<std::byte*>(&n), 4}};
   const std::span<std::byte> outputs[] = {{reinterpret_cast<std::byte*>(y.data()), 400}};
   ASSERT_TRUE(program->run(inputs, outputs));
   EXPECT_EQ(x[0], 2);
@@ -107,8 +157,8 @@ TEST(Compile, ErrorsNameTheInstructionAndThePlace) {
   const auto unknown = Executable::compile("ENTRY e { a = f32[2] parameter(0)\n  ROOT b = f32[2] frobnicate(a) }");
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().message().find("2:"), std::string::npos) << unknown.error().message();
-  const auto no_kernel =
-      Executable::compile("ENTRY e { a = f32[2,2] parameter(0)\n  ROOT b = f32[2,2] custom-call(a), custom_call_target=\"mine\" }");
+  const auto no_kernel = Executable::compile(
+      "ENTRY e { a = f32[2,2] parameter(0)\n  ROOT b = f32[2,2] custom-call(a), custom_call_target=\"mine\" }");
   ASSERT_FALSE(no_kernel);
   EXPECT_EQ(no_kernel.error().code(), Code::Unimplemented);
   EXPECT_NE(no_kernel.error().message().find("b:"), std::string::npos) << no_kernel.error().message();
@@ -179,7 +229,8 @@ const char* const kNumbers =
     "HloModule numbers, replica_count=2, num_partitions=3\n"
     "add { a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT s = s32[] add(a, b) }\n"
     "ENTRY e { x = s32[] parameter(0)\n r = u32[] replica-id()\n p = u32[] partition-id()\n"
-    "  s = s32[] all-reduce(x), channel_id=1, replica_groups={{0,1,2},{3,4,5}}, use_global_device_ids=true, to_apply=add\n"
+    "  s = s32[] all-reduce(x), channel_id=1, replica_groups={{0,1,2},{3,4,5}}, use_global_device_ids=true, "
+    "to_apply=add\n"
     "  ROOT t = (u32[], u32[], s32[]) tuple(r, p, s) }";
 
 template <typename T>
@@ -242,7 +293,8 @@ TEST(Compile, TheNumberOfDevicesIsTheCallersToChoose) {
   const char* const text =
       "add { a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT s = s32[] add(a, b) }\n"
       "ENTRY e { x = s32[] parameter(0)\n"
-      "  ROOT s = s32[] all-reduce(x), channel_id=1, replica_groups={{1,0}}, use_global_device_ids=true, to_apply=add }";
+      "  ROOT s = s32[] all-reduce(x), channel_id=1, replica_groups={{1,0}}, use_global_device_ids=true, to_apply=add "
+      "}";
   const auto program = Executable::compile(text, options);
   ASSERT_TRUE(program) << program.error().message();
   EXPECT_EQ(program->num_devices(), 2);
@@ -272,7 +324,8 @@ TEST(Compile, NamesTheDeviceThatDoesNotCome) {
     EXPECT_EQ(done.has_value(), first == 0);
     if (done) continue;
     EXPECT_EQ(done.error().code(), Code::DeadlineExceeded);
-    EXPECT_NE(done.error().message().find("sum: device 1 has waited 50 ms"), std::string::npos) << done.error().message();
+    EXPECT_NE(done.error().message().find("sum: device 1 has waited 50 ms"), std::string::npos)
+        << done.error().message();
     EXPECT_NE(done.error().message().find("missing: device 0"), std::string::npos);
   }
 }
@@ -290,7 +343,8 @@ const char* const kMixed =
     "yes { p = f32[64,300] parameter(0)\n ROOT q = f32[64,300] negate(p) }\n"
     "no { p = f32[64,300] parameter(0)\n ROOT q = f32[64,300] exponential(p) }\n"
     "ENTRY main { x = f32[64,300] parameter(0)\n  z = s32[] constant(0)\n  t = (s32[], f32[64,300]) tuple(z, x)\n"
-    "  w = (s32[], f32[64,300]) while(t), condition=condition, body=body\n  y = f32[64,300] get-tuple-element(w), index=1\n"
+    "  w = (s32[], f32[64,300]) while(t), condition=condition, body=body\n  y = f32[64,300] get-tuple-element(w), "
+    "index=1\n"
     "  f = f32[1,1] slice(y), slice={[0:1], [0:1]}\n  g = f32[] reshape(f)\n  zero = f32[] constant(0)\n"
     "  p = pred[] compare(g, zero), direction=LT\n"
     "  d = f32[64,300] conditional(p, y, y), true_computation=yes, false_computation=no\n"
@@ -307,7 +361,8 @@ std::vector<std::byte> run_bytes(const std::string& text, const Literal& x, cons
   Compiled compiled = compile_text(text, options);
   std::vector<std::vector<std::byte>> outputs;
   std::vector<std::span<std::byte>> results;
-  for (const runtime::Port& port : compiled.program.results) outputs.emplace_back(static_cast<std::size_t>(port.size_bytes));
+  for (const runtime::Port& port : compiled.program.results)
+    outputs.emplace_back(static_cast<std::size_t>(port.size_bytes));
   for (auto& o : outputs) results.push_back(o);
   Literal copy = x;
   const std::span<std::byte> inputs[] = {copy.mutable_bytes()};
