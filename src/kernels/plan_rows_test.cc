@@ -14,7 +14,7 @@
 #include "jit/compile.h"
 #include "kernels/evaluate.h"
 #include "kernels/print.h"
-#include "kernels/run_fused.h"
+#include "kernels/test_run_fused.h"
 #include "kernels/verify.h"
 #include "text/print.h"
 
