@@ -194,6 +194,21 @@ TEST(Compile, SizesGoBesideArraysOfTheirBounds) {
   }
 }
 
+// A bitcast in a comparator gives the bits, not the number.
+TEST(Compile, ComparatorsMayLookAtBits) {
+  const auto program = Executable::compile(
+      "less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n x = s32[] bitcast(a)\n y = s32[] bitcast(b)\n"
+      " ROOT p = pred[] compare(x, y), direction=LT }\n"
+      "ENTRY e { a = f32[4] parameter(0)\n ROOT s = f32[4] sort(a), dimensions={0}, to_apply=less }");
+  ASSERT_TRUE(program) << program.error().message();
+  float a[4] = {1, -2, 0.5, -1}, sorted[4] = {};
+  const std::span<std::byte> inputs[] = {std::as_writable_bytes(std::span(a))};
+  const std::span<std::byte> outputs[] = {std::as_writable_bytes(std::span(sorted))};
+  ASSERT_TRUE(program->run(inputs, outputs));
+  const float expected[4] = {-1, -2, 0.5, 1};  // of negative numbers the bits grow with the magnitude
+  for (int k = 0; k < 4; ++k) EXPECT_EQ(sorted[k], expected[k]);
+}
+
 // The state of random numbers is the program's: runs after each other draw on.
 TEST(Compile, RunsDrawFromOneRandomState) {
   const auto program = Executable::compile("ENTRY e { ROOT s = u64[2] rng-get-and-update-state(), delta=3 }");

@@ -221,7 +221,8 @@ Expected<Value> Elements::scalar(const Instruction& i, const std::vector<Value>&
     case Opcode::Broadcast:
     case Opcode::Transpose: 
       if (i.shape().rank() != 0) return no_element_form(i);
-      return operands[0];
+      // Of these only a bitcast gives another type.
+      return b_.type(operands[0]) == type ? operands[0] : b_.line(Opcode::BitcastConvert, type, {operands[0]});
     case Opcode::BitcastConvert: return b_.line(Opcode::BitcastConvert, type, operands);
     case Opcode::Call:
     case Opcode::Fusion:
