@@ -4,8 +4,8 @@ namespace hloom::library {
 namespace {
 
 constexpr int kVectorBytes = 16;
-#include "library/fft_lanes.h"
-#include "library/fft_kernels.h"
+#include "library/fft_lanes.inc"
+#include "library/fft_kernels.inc"
 
 }  // namespace
 
