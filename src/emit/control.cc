@@ -17,6 +17,10 @@ namespace {
 
 Expected<> emit(Function& f, const kernels::Line& s) { return emit_line(f, s); }
 Expected<> emit(Function& f, const kernels::MultiplyAdd& s) { return emit_multiply_add(f, s); }
+Expected<> emit(Function& f, const kernels::Transpose& s) {
+  emit_transpose(f, s);
+  return {};
+}
 Expected<> emit(Function& f, const kernels::Affine& s) {
   emit_affine(f, s);
   return {};

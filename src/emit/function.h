@@ -95,6 +95,10 @@ void emit_affine(Function&, const kernels::Affine&);
 Expected<> emit_line(Function&, const kernels::Line&);
 Expected<> emit_multiply_add(Function&, const kernels::MultiplyAdd&);
 
+// transpose.cc: squares turned over in registers.
+
+void emit_transpose(Function&, const kernels::Transpose&);
+
 // loop.cc, control.cc: statements that hold statements.
 
 Expected<> emit_block(Function&, const kernels::Block&);

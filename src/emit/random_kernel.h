@@ -259,6 +259,17 @@ class RandomKernel {
     }
     return folds;
   }
+  // Of values by lanes and of some that all lanes share.
+  void transpose(Block& block, int lanes) {
+    kernels::Transpose t;
+    const DType type = any_type();
+    for (int l = 0; l < lanes; ++l) {
+      t.operands.push_back(operand(block, type));
+      t.results.push_back(make(type));
+    }
+    for (const Value v : t.results) see(v);
+    block.push_back({t});
+  }
   void lanes_body(kernels::Loop& loop) {
     const Ranged variable{loop.variable, loop.from, std::max(loop.from, loop.to - 1), true};
     scoped([&] {
@@ -267,6 +278,8 @@ class RandomKernel {
       see(loop.variable);
       for (const kernels::Fold& fold : loop.folds) see(fold.carry.inside);
       some(loop.body, 3 + static_cast<int>(below(8)));
+      const bool whole = (loop.to - loop.from) % loop.lanes == 0 && loop.block % loop.lanes == 0;
+      if (whole && loop.lanes <= 16) transpose(loop.body, loop.lanes);
       store(loop.body);
       for (kernels::Fold& fold : loop.folds) {
         const DType type = kernel_.type(fold.carry.inside);
@@ -285,7 +298,7 @@ class RandomKernel {
     loop.lanes = 2 << below(6);
     loop.variable = make(DType::S64);
     loop.from = below(5);
-    loop.to = loop.from + below(90);
+    loop.to = loop.from + (one_in(3) ? loop.lanes * below(4) : below(90));
     lanes_body(loop);
     for (kernels::Fold& fold : loop.folds) {
       fold.carry.result = make(kernel_.type(fold.carry.inside));

@@ -128,6 +128,17 @@ Value Builder::multiply_add(Value a, Value b, Value c) {
   return emit(std::move(key), kernel_.type(c), depth_of({a, b, c}), MultiplyAdd{kNoValue, a, b, c});
 }
 
+std::vector<Value> Builder::transpose(const std::vector<Value>& operands) {
+  // Where the lanes are, though all operands may be the same in all of them.
+  const std::size_t at = std::max(depth_of(operands), depth(square_->lane));
+  Transpose t;
+  t.operands = operands;
+  for (const Value v : operands) t.results.push_back(add_value(kernel_.type(v), at));
+  std::vector<Value> results = t.results;
+  scopes_[at].block->push_back(Statement{std::move(t)});
+  return results;
+}
+
 Value Builder::affine(const Index& given) {
   const Index index = recombine(given);
   note_opaque(index);
@@ -144,7 +155,9 @@ Value Builder::affine(const Index& given) {
 
 Value Builder::load_linear(int argument, const Index& given, DType type, Value mask) {
   const Index index = recombine(given);
-  note_access(index, type, false);
+  note_access(index, type, false, mask != kNoValue);
+  if (const std::int64_t stride = mask == kNoValue ? lane_stride(index) : 0; stride != 0)
+    if (const Value v = load_turned(argument, index, type, stride); v != kNoValue) return v;
   std::vector<Value> operands = {mask};
   for (const Index::Term& t : index.terms) operands.push_back(t.value);
   std::string key = "m";
@@ -190,7 +203,7 @@ Value Builder::load(const Place& place, const std::vector<Index>& point, Value m
 
 void Builder::store_linear(int argument, const Index& given, Value value, Value mask) {
   const Index index = recombine(given);
-  note_access(index, kernel_.type(value), true);
+  note_access(index, kernel_.type(value), true, mask != kNoValue);
   append(Statement{Store{argument, index, value, mask}});
 }
 
@@ -204,6 +217,70 @@ void Builder::store(const Place& place, const std::vector<Index>& point, Value v
 }
 
 void Builder::forget_loads() { ++load_epoch_; }
+
+// --- Squares -------------------------------------------------------------------------------------------------------
+
+std::int64_t Builder::lane_stride(const Index& index) const {
+  if (!square_) return 0;
+  std::int64_t stride = 0;
+  for (const Index::Term& t : index.terms) {
+    if (t.value == square_->lane)
+      stride = t.coefficient;
+    else if (depth(t.value) >= depth(square_->lane))
+      return 0;  // differs between lanes
+  }
+  return stride >= -1 && stride <= 1 ? 0 : stride;
+}
+
+namespace {
+// Of the row that lies dense along the lanes at step `k` of what were the lanes.
+Index turned(const Index& first_row, Value lane, std::int64_t stride, std::int64_t k) {
+  return first_row + index_of(lane, 1 - stride) + k * stride;
+}
+}  // namespace
+
+// Address(row, lane) is a uniform one + row + stride·lane. The first row loads for all; a row whose access is another
+// one, because it depends on the row in some other way, finds nothing here.
+Value Builder::load_turned(int argument, const Index& index, DType type, std::int64_t stride) {
+  const Index first_row = index + -square_->row;
+  std::string key;
+  append_key(key, load_epoch_);
+  append_key(key, argument);
+  append_key(key, static_cast<std::int64_t>(type));
+  append_key(key, first_row);
+  auto found = square_->loaded.find(key);
+  if (found == square_->loaded.end()) {
+    if (square_->row != 0 || static_cast<std::size_t>(argument) >= kernel_.arguments.size()) return kNoValue;
+    const Range whole = range(first_row);
+    const std::int64_t elements =
+        argument_bytes(kernel_.arguments[static_cast<std::size_t>(argument)]) / byte_width(type);
+    if (whole.lo < 0 || whole.hi + square_->size > elements) return kNoValue;
+    const Square square = *std::exchange(square_, std::nullopt);
+    std::vector<Value> columns;
+    for (std::int64_t k = 0; k < square.size; ++k)
+      columns.push_back(load_linear(argument, turned(first_row, square.lane, stride, k), type));
+    square_ = square;
+    found = square_->loaded.emplace(std::move(key), transpose(columns)).first;
+  }
+  return found->second[static_cast<std::size_t>(square_->row)];
+}
+
+void Builder::store_rows(const Place& place, const std::vector<std::vector<Index>>& points,
+                         const std::vector<Value>& values) {
+  std::vector<Index> rows;
+  for (const std::vector<Index>& point : points) rows.push_back(recombine(linear_index(place, point)));
+  const std::int64_t stride = lane_stride(rows[0]);
+  bool turns = stride != 0;
+  for (std::size_t r = 0; r < rows.size(); ++r) turns = turns && rows[r] == rows[0] + static_cast<std::int64_t>(r);
+  forget_stored(place.argument, place.byte_offset, place.byte_offset + place.shape.size_bytes());
+  if (!turns) {
+    for (std::size_t r = 0; r < rows.size(); ++r) store_linear(place.argument, rows[r], values[r]);
+    return;
+  }
+  const std::vector<Value> columns = transpose(values);
+  for (std::size_t k = 0; k < columns.size(); ++k)
+    store_linear(place.argument, turned(rows[0], square_->lane, stride, static_cast<std::int64_t>(k)), columns[k]);
+}
 
 // --- Index arithmetic ----------------------------------------------------------------------------------------------
 
@@ -308,6 +385,7 @@ Index Builder::linearise(const std::vector<Index>& point, const std::vector<std:
 // --- Loops and blocks ----------------------------------------------------------------------------------------------
 
 Value Builder::begin_loop(std::int64_t from, std::int64_t to, int lanes, std::int64_t block, std::string name) {
+  if (findings != nullptr) ++findings->num_loops;
   auto loop = std::make_unique<Loop>();
   loop->from = from;
   loop->to = to;
@@ -379,8 +457,8 @@ void Builder::note_opaque(const Index& index) {
   for (const Index::Term& t : index.terms) findings->opaque[t.value] = true;
 }
 
-void Builder::note_access(const Index& index, DType type, bool is_store) {
-  if (findings != nullptr) findings->accesses.push_back({index.terms, byte_width(type), is_store});
+void Builder::note_access(const Index& index, DType type, bool is_store, bool masked) {
+  if (findings != nullptr) findings->accesses.push_back({index.terms, byte_width(type), is_store, masked});
 }
 
 // --- Dead values ---------------------------------------------------------------------------------------------------
@@ -402,6 +480,9 @@ class Liveness {
   }
   void operator()(MultiplyAdd& s) {
     if (live(s.result)) use({s.a, s.b, s.c});
+  }
+  void operator()(Transpose& s) {
+    if (std::ranges::any_of(s.results, [&](Value v) { return live(v); })) use(s.operands);
   }
   void operator()(Affine& s) {
     if (live(s.result)) use(s.index);
@@ -458,6 +539,8 @@ Value result_of(const Statement& s) {
 
 void erase_dead(Block& block, const Liveness& liveness) {
   std::erase_if(block, [&](const Statement& s) {
+    if (const auto* t = std::get_if<Transpose>(&s.of))
+      return std::ranges::none_of(t->results, [&](Value v) { return liveness.live(v); });
     const Value result = result_of(s);
     return result != kNoValue && !liveness.live(result);
   });

@@ -30,6 +30,7 @@ struct Findings {
     std::vector<Index::Term> terms;
     std::int64_t element_bytes = 0;
     bool is_store = false;
+    bool masked = false;
   };
   std::vector<Access> accesses;
   /// Points at which a loop variable's range should be cut, so that each part lies in one piece of a concatenate or pad.
@@ -41,6 +42,7 @@ struct Findings {
   /// Something had to be selected element by element: masks in inner loops.
   bool has_selects = false;
   std::int64_t num_lines = 0;  ///< those in a loop
+  std::int64_t num_loops = 0;
 };
 
 /// Statements go to the outermost open block in which their operands are known, so loop invariants need no pass.
@@ -72,6 +74,15 @@ class Builder {
   Value load_linear(int argument, const Index& index, DType, Value mask = kNoValue);
   void store(const Place&, const std::vector<Index>& point, Value, Value mask = kNoValue);
   void store_linear(int argument, const Index& index, Value, Value mask = kNoValue);
+
+  // --- Squares of iterations: `size` rows, built one after the other inside a loop over [0, size) by as many lanes. What
+  // lies dense along the rows instead of the lanes is loaded and stored so, and turned over in registers.
+  void begin_square(Value lane, std::int64_t size) { square_ = Square{lane, size, 0, {}}; }
+  /// What is built from here on is row `row`.
+  void set_row(std::int64_t row) { square_->row = row; }
+  void end_square() { square_.reset(); }
+  /// Stores an element of each row. Needs: a square.
+  void store_rows(const Place&, const std::vector<std::vector<Index>>& points, const std::vector<Value>&);
 
   // --- Index arithmetic with known ranges.
   Range range(const Index&) const;
@@ -145,8 +156,19 @@ class Builder {
   Value emit(std::string key, DType type, std::size_t at, S statement);
   /// Puts q·(c·d) + r·c back together as the source.
   Index recombine(Index) const;
-  void note_access(const Index&, DType, bool is_store);
+  void note_access(const Index&, DType, bool is_store, bool masked);
+  /// The stride of lanes that lie apart, if the access may go along the rows; else 0.
+  std::int64_t lane_stride(const Index&) const;
+  std::vector<Value> transpose(const std::vector<Value>& operands);
+  Value load_turned(int argument, const Index& index, DType, std::int64_t stride);
 
+  struct Square {
+    Value lane = kNoValue;
+    std::int64_t size = 0, row = 0;
+    std::map<std::string, std::vector<Value>> loaded;  ///< rows of what was turned over, by access
+  };
+
+  std::optional<Square> square_;
   Kernel kernel_;
   Block root_;
   std::vector<std::unique_ptr<Block>> blocks_;

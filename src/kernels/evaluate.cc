@@ -115,6 +115,11 @@ class Evaluation {
     });
     return {};
   }
+  Expected<> run(const Transpose& t) {
+    for (std::size_t k = 0; k < t.results.size(); ++k)
+      set(t.results[k], [&](std::size_t l) { return lane(t.operands[l], k); });
+    return {};
+  }
   Expected<> run(const Affine& a) {
     set(a.result, [&](std::size_t l) { return functions::scalar_of(index(a.index, l)); });
     return {};

@@ -80,6 +80,13 @@ struct MultiplyAdd {
   Value a = kNoValue, b = kNoValue, c = kNoValue;
 };
 
+/// Lane l of results[k] is lane k of operands[l]: a square turned over in registers. Only in a loop by as many lanes as
+/// there are results and operands, whose lanes all run: its bounds are constants, a multiple of the lanes apart, and
+/// its block, if any, is such a multiple too.
+struct Transpose {
+  std::vector<Value> results, operands;  ///< all of one type
+};
+
 /// result (S64) = index.
 struct Affine {
   Value result = kNoValue;
@@ -168,7 +175,7 @@ struct Call {
 };
 
 struct Statement {
-  std::variant<Line, MultiplyAdd, Affine, Load, Store, Loop, While, If, Call> of;
+  std::variant<Line, MultiplyAdd, Transpose, Affine, Load, Store, Loop, While, If, Call> of;
 };
 
 struct ValueInfo {

@@ -174,6 +174,7 @@ class Parser {
     if (lexer_.accept("if")) return choice();
     if (lexer_.accept("call")) return call();
     std::string name = TRY(lexer_.name("a statement"));
+    if (lexer_.sees(",")) return transpose(std::move(name));
     TRY(lexer_.expect("="));
     if (lexer_.accept("index")) return affine(std::move(name));
     if (lexer_.accept("load")) return load(std::move(name));
@@ -181,6 +182,20 @@ class Parser {
     return line(std::move(name));
   }
 
+  Expected<Statement> transpose(std::string first) {
+    std::vector<std::string> names = {std::move(first)};
+    while (lexer_.accept(",")) names.push_back(TRY(lexer_.name("a result's name")));
+    TRY(lexer_.expect("="));
+    TRY(lexer_.expect("transpose"));
+    Transpose t;
+    const DType result = TRY(type());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (i) TRY(lexer_.expect(","));
+      t.operands.push_back(TRY(use()));
+    }
+    for (std::string& name : names) t.results.push_back(TRY(define(std::move(name), result)));
+    return Statement{std::move(t)};
+  }
   Expected<Statement> affine(std::string name) {
     Affine a;
     a.index = TRY(index());

@@ -15,6 +15,7 @@
 #include "kernels/plan_rows.h"
 #include "kernels/plan_scan.h"
 #include "kernels/plan_select_and_scatter.h"
+#include "kernels/squares.h"
 
 namespace hloom::kernels {
 namespace {
@@ -94,6 +95,9 @@ class NestPlanner {
     return places_.operands[at];
   }
 
+  /// Values of roots, and where they go.
+  using Stores = std::vector<std::pair<const Root*, std::pair<Value, Point>>>;
+
   // Next to a reduce of a few elements, dimensions of a few elements are made side by side: they share most of their work.
   void unroll() {
     const auto instructions = fusion_.called(0)->instructions();
@@ -142,7 +146,7 @@ class NestPlanner {
   // Values of all roots first, then the stores: an operand may be a result's own memory.
   Expected<> element(const Point& at) {
     Elements e = elements();
-    std::vector<std::pair<const Root*, std::pair<Value, Point>>> stores;
+    Stores stores;
     const std::vector<Point> points = side_by_side(at);
     TRY(reduces(e, points));
     for (const Point& point : points) TRY(roots_at(e, point, stores));
@@ -150,7 +154,27 @@ class NestPlanner {
     return {};
   }
 
-  Expected<> roots_at(Elements& e, const Point& point, std::vector<std::pair<const Root*, std::pair<Value, Point>>>& stores) {
+  // A square of elements: all values of all rows, then the stores.
+  Expected<> square_of(const std::vector<Point>& rows) {
+    std::vector<Stores> stores(rows.size());
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      b_.set_row(static_cast<std::int64_t>(r));
+      Elements e = elements();
+      TRY(roots_at(e, rows[r], stores[r]));
+    }
+    for (std::size_t k = 0; k < roots_.size(); ++k) {
+      std::vector<Point> points;
+      std::vector<Value> values;
+      for (const Stores& row : stores) {
+        values.push_back(row[k].second.first);
+        points.push_back(row[k].second.second);
+      }
+      b_.store_rows(roots_[k].place, points, values);
+    }
+    return {};
+  }
+
+  Expected<> roots_at(Elements& e, const Point& point, Stores& stores) {
     for (const Root& root : roots_) {
       const Instruction& i = *root.instruction;
       if (i.opcode() == Opcode::DynamicUpdateSlice) {
@@ -170,6 +194,7 @@ class NestPlanner {
     Box box;
     std::vector<Group> groups;  // outermost first
     std::vector<int> lanes;     // of each group, 0 = none
+    SquareChoice square;        // groups whose iterations go in squares, if its size is not 0
   };
 
   Point point_of(const Box& box, const std::vector<Index>& axes) const {
@@ -194,6 +219,7 @@ class NestPlanner {
       axes.push_back(index_of(v));
     }
     TRY(twin.element(twin.point_of(box, axes)));
+    findings.num_loops -= static_cast<std::int64_t>(box.size());
     for (std::size_t a = 0; a < box.size(); ++a) scratch.end_loop();
     widest_ = 4;
     for (const ValueInfo& info : scratch.kernel().values)
@@ -295,6 +321,8 @@ class NestPlanner {
         best = g;
       }
     }
+    if (unrolled_.empty()) s.square = choose_square(strides_along(s, findings, given_variables), findings, best_cost);
+    if (s.square.size != 0) return s;
     std::int64_t lanes = width;
     if (findings.num_lines <= 12) lanes *= 2;
     if (findings.num_lines <= 6) lanes *= 2;
@@ -338,6 +366,21 @@ class NestPlanner {
     group = s.groups.size() - 1;
   }
 
+  // How each access moves along each group.
+  static std::vector<LoopStrides> strides_along(const Shaped& s, const Findings& findings,
+                                                const std::vector<Value>& variables) {
+    std::vector<LoopStrides> loops;
+    for (std::size_t g = 0; g < s.groups.size(); ++g) {
+      LoopStrides loop{extent(s, g), {}};
+      for (const Findings::Access& x : findings.accesses) {
+        const auto found = std::ranges::find(x.terms, variables[s.groups[g].back()], &Index::Term::value);
+        loop.strides.push_back(found == x.terms.end() ? 0 : found->coefficient);
+      }
+      loops.push_back(std::move(loop));
+    }
+    return loops;
+  }
+
   static std::int64_t extent(const Shaped& s, std::size_t group) {
     std::int64_t n = 1;
     for (const std::size_t a : s.groups[group]) n *= s.box[a].extent();
@@ -345,6 +388,7 @@ class NestPlanner {
   }
 
   Expected<> build(Shaped s) {
+    if (s.square.size != 0) return build_squares(s);
     if (blocks_ > 1 && !s.groups.empty()) {
       // The longest of the outer loops is shared out; the loop by lanes only where there is no other of use.
       std::size_t grid = 0;
@@ -369,6 +413,71 @@ class NestPlanner {
     return done;
   }
 
+  // The iterations in whole squares, then what is left beside and below them in smaller ones.
+  Expected<> build_squares(const Shaped& s) {
+    for (const SquarePart& part : square_parts(s.square, extent(s, s.square.rows), extent(s, s.square.lanes)))
+      TRY(build_part(s, part));
+    return {};
+  }
+
+  Expected<> build_part(const Shaped& s, const SquarePart& part) {
+    std::vector<Walk> walks;
+    for (std::size_t g = 0; g < s.groups.size(); ++g)
+      if (g != s.square.rows && g != s.square.lanes) walks.push_back({g, 0, extent(s, g), 1, 0});
+    for (Walk walk : part.walks) {
+      walk.loop = walk.loop == 0 ? s.square.rows : s.square.lanes;
+      walks.push_back(walk);
+    }
+    if (blocks_ > 1) share_out(walks);
+    std::vector<Index> linear(s.groups.size());
+    Value lane = kNoValue;
+    for (std::size_t w = 0; w < walks.size(); ++w) {
+      const Walk& walk = walks[w];
+      std::int64_t block = w == 0 && blocks_ > 1 ? (walk.count + blocks_ - 1) / blocks_ : 0;
+      if (block != 0 && walk.lanes != 0) block = (block + walk.lanes - 1) / walk.lanes * walk.lanes;
+      lane = b_.begin_loop(0, walk.count, walk.lanes, block);
+      linear[walk.loop] = linear[walk.loop] + walk.from + index_of(lane, walk.step);
+    }
+    if (part.size != 0) b_.begin_square(lane, part.size);
+    std::vector<Point> rows;
+    for (std::int64_t r = 0; r < std::max<std::int64_t>(part.size, 1); ++r) {
+      std::vector<Index> axes(s.box.size());
+      for (std::size_t g = 0; g < s.groups.size(); ++g)
+        set_axes(s, g, linear[g] + (g == s.square.rows ? r : 0) + first_of(s, g), axes);
+      rows.push_back(point_of(s.box, axes));
+    }
+    const auto done = part.size != 0 ? square_of(rows) : element(rows[0]);
+    b_.end_square();
+    for (std::size_t w = 0; w < walks.size(); ++w) b_.end_loop();
+    return done;
+  }
+
+  // The first loop that is long enough goes outermost, else the longest; the one by lanes stays.
+  void share_out(std::vector<Walk>& walks) const {
+    std::size_t grid = 0;
+    for (std::size_t w = 1; w + 1 < walks.size(); ++w)
+      if (walks[grid].count < blocks_ && walks[w].count > walks[grid].count) grid = w;
+    std::rotate(walks.begin(), walks.begin() + static_cast<std::ptrdiff_t>(grid),
+                walks.begin() + static_cast<std::ptrdiff_t>(grid) + 1);
+  }
+
+  static std::int64_t first_of(const Shaped& s, std::size_t g) {
+    std::int64_t inner = 1;
+    for (std::size_t n = 1; n < s.groups[g].size(); ++n) inner *= s.box[s.groups[g][n]].extent();
+    return s.box[s.groups[g][0]].from * inner;
+  }
+
+  // The axes of a group from their common number.
+  void set_axes(const Shaped& s, std::size_t g, Index rest, std::vector<Index>& axes) {
+    const Group& group = s.groups[g];
+    for (std::size_t n = group.size(); n-- > 1;) {
+      auto [quotient, remainder] = b_.divmod(rest, s.box[group[n]].extent());
+      axes[group[n]] = std::move(remainder);
+      rest = std::move(quotient);
+    }
+    axes[group[0]] = std::move(rest);
+  }
+
   void open_loop(const Shaped& s, std::size_t g, std::vector<Index>& axes) {
     const Group& group = s.groups[g];
     std::int64_t inner = 1;
@@ -379,13 +488,7 @@ class NestPlanner {
       block = (first.extent() * inner + blocks_ - 1) / blocks_;
       if (s.lanes[g] != 0) block = (block + s.lanes[g] - 1) / s.lanes[g] * s.lanes[g];
     }
-    Index rest = index_of(b_.begin_loop(first.from * inner, first.to * inner, s.lanes[g], block));
-    for (std::size_t n = group.size(); n-- > 1;) {
-      auto [quotient, remainder] = b_.divmod(rest, s.box[group[n]].extent());
-      axes[group[n]] = std::move(remainder);
-      rest = std::move(quotient);
-    }
-    axes[group[0]] = rest;
+    set_axes(s, g, index_of(b_.begin_loop(first.from * inner, first.to * inner, s.lanes[g], block)), axes);
   }
 
   Builder& b_;
@@ -591,8 +694,7 @@ Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& place
     const Shape domain = domain_of(roots[0]);
     for (Root& root : roots) {
       const Shape own = domain_of(root);
-      const bool same = own.dims() == domain.dims() && own.layout().minor_to_major == domain.layout().minor_to_major;
-      (same ? together : later).push_back(std::move(root));
+      (own.dims() == domain.dims() ? together : later).push_back(std::move(root));
     }
     TRY(NestPlanner(b, fusion, places, std::move(together), blocks).plan());
     roots = std::move(later);

@@ -238,6 +238,12 @@ class Printer {
     const std::string operands = use(m.a) + ", " + use(m.b) + ", " + use(m.c);
     text_ += define(m.result) + " = multiply-add " + type_of(m.result) + " " + operands;
   }
+  void print(const Transpose& t) {
+    std::string operands, results;
+    for (const Value v : t.operands) operands += (operands.empty() ? " " : ", ") + use(v);
+    for (const Value v : t.results) results += (results.empty() ? "" : ", ") + define(v);
+    text_ += results + " = transpose " + type_of(t.results[0]) + operands;
+  }
   void print(const Affine& affine) {
     const std::string what = index(affine.index);
     text_ += define(affine.result) + " = index " + what;

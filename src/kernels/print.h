@@ -12,6 +12,7 @@
 //   block     = "{" statement* "}"
 //   statement = NAME "=" OPCODE TYPE operands [ attributes ]        compare: eq … lt, float totalorder signed unsigned
 //             | NAME "=" "constant" TYPE ( number | "(" number "," number ")" )      number may be 0x bits
+//             | NAME { "," NAME } "=" "transpose" TYPE NAME { "," NAME }
 //             | NAME "=" "multiply-add" TYPE NAME "," NAME "," NAME
 //             | NAME "=" "index" index
 //             | NAME "=" "load" TYPE access [ "where" NAME ]

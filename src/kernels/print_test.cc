@@ -32,6 +32,13 @@ constexpr std::string_view kAll = R"(kernel "a kernel"(a: f32[64] align 64, aren
     u = clamp f32 zero, t, x
     store y[i], u where p
   }
+  for j in 0..4 block 4 by 4 {
+    r0 = load f32 a[j]
+    r1 = load f32 a[j + 4]
+    c0, c1, c2, c3 = transpose f32 r0, r1, r0, r1
+    store y[j], c0
+    store y[j + 8], c3
+  }
 }
 )";
 

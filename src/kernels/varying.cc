@@ -36,6 +36,9 @@ class Analysis {
   void visit(const MultiplyAdd& m) {
     if (is(m.a) || is(m.b) || is(m.c)) mark(m.result);
   }
+  void visit(const Transpose& t) {
+    for (const Value v : t.results) mark(v);
+  }
   void visit(const Affine& affine) {
     if (any(affine.index)) mark(affine.result);
   }

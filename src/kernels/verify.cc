@@ -121,6 +121,18 @@ class Verifier {
     for (const Value v : {m.a, m.b, m.c}) TRY(use_as(v, t));
     return {};
   }
+  Expected<> check(const Transpose& t) {
+    const std::size_t lanes = t.operands.size();
+    if (lanes != t.results.size() || lanes == 0) return wrong("a transpose of ", lanes, " to ", t.results.size());
+    if (static_cast<std::size_t>(whole_lanes_) != lanes)
+      return wrong(name_of(t.results[0]), ": a transpose of ", lanes, " values where not all of as many lanes run");
+    for (const Value v : t.operands) {
+      TRY(use(v));
+      if (type(v) != type(t.operands[0])) return wrong(name_of(v), ": a transpose of values of several types");
+    }
+    for (const Value v : t.results) TRY(define_as(v, type(t.operands[0])));
+    return {};
+  }
   Expected<> check(const Affine& a) {
     TRY(check(a.index));
     TRY(define_as(a.result, DType::S64));
@@ -213,11 +225,15 @@ class Verifier {
     for (const Fold& fold : loop.folds) TRY(open(fold.carry));
     const bool ran = runs_;
     runs_ = runs_ && (!constant || loop.from < loop.to);
-    if (loop.lanes > 0) varying_ = varying_values(kernel_, loop);
+    if (loop.lanes > 0) {
+      varying_ = varying_values(kernel_, loop);
+      const bool whole = constant && (loop.to - loop.from) % loop.lanes == 0 && loop.block % loop.lanes == 0;
+      whole_lanes_ = whole ? loop.lanes : 0;
+    }
     ++depth_;
     TRY(block(loop.body));
     --depth_;
-    if (loop.lanes > 0) varying_.clear();
+    if (loop.lanes > 0) varying_.clear(), whole_lanes_ = 0;
     runs_ = ran;
     for (const Carry& c : loop.carries) TRY(check_next(c));
     for (const Fold& fold : loop.folds) TRY(check_next(fold.carry));
@@ -317,6 +333,7 @@ class Verifier {
   std::vector<Fact> facts_;
   std::vector<Value> scope_;     // visible values, in the order in which they were made
   std::vector<bool> varying_;    // inside a loop by lanes: which values differ between lanes
+  int whole_lanes_ = 0;          // lanes of the loop around this one if all of them always run, else 0
   int depth_ = 0;                // statements around this one
   bool runs_ = true;             // no loop around this one is known to be empty
 };
