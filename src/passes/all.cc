@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "passes/assign_layouts.h"
 #include "passes/bitcast_reshapes.h"
 #include "passes/clear_layouts.h"
 #include "passes/cse.h"
@@ -30,6 +31,7 @@ namespace hloom::passes {
 namespace {
 
 constexpr Pass kAll[] = {
+    {"assign-layouts", assign_layouts, "choose layouts so that the fewest bytes are moved to change them"},
     {"bitcast-reshapes", bitcast_reshapes, "make reshapes of row-major arrays bitcasts"},
     {"clear-layouts", clear_layouts, "make all layouts row-major but those that bind"},
     {"cse", cse, "merge equal instructions, and equal computations that are applied"},

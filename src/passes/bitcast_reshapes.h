@@ -4,7 +4,8 @@
 
 namespace hloom::passes {
 
-/// Makes each reshape of a row-major array a bitcast, which moves nothing. To be run after all that looks for reshapes.
+/// Makes each reshape that moves nothing a bitcast: of a row-major array, or where only dimensions of one element come
+/// and go. To be run after all that looks for reshapes.
 /// Cost: linear. No errors.
 Expected<Changed> bitcast_reshapes(hlo::Module&);
 

@@ -68,7 +68,12 @@ std::span<const Pass* const> standard() {
 Expected<Changed> run_standard(hlo::Module& module, const RunOptions& options) {
   const Changed expanded = TRY(run_expansions(module, options));
   if (module.config().is_scheduled) return expanded;
-  constexpr std::array<std::string_view, 5> kLast = {"remove-barriers", "simplify-tuples", "bitcast-reshapes", "cse",
+  constexpr std::array<std::string_view, 7> kLast = {"remove-barriers",
+                                                     "simplify-tuples",
+                                                     "remove-dead",  // what is dead must not count for layouts
+                                                     "assign-layouts",
+                                                     "bitcast-reshapes",
+                                                     "cse",
                                                      "remove-dead"};
   const Changed settled = TRY(run_to_fixed_point(standard(), module, kMaxRounds, options));
   const Changed ended = TRY(run_all(kLast, module, options));
