@@ -242,6 +242,28 @@ TEST(Assign, DonatedInputReadAfterTheOutputIsCopied) {
   EXPECT_EQ(p.assignment.allocation(p.root_slice(0)).kind, Kind::Parameter);
 }
 
+// The kernel could not write it there, and a copy would have to.
+TEST(Assign, ADonationToAResultThatLiesOtherwiseIsGivenUpIfItMay) {
+  const std::string body = "x = f32[4,8]{1,0} parameter(0) ROOT y = f32[4,8]{0,1} copy(x)";
+  const Plan may = plan(entry(body, "", ", input_output_alias={ {}: (0, {}, may-alias) }"));
+  EXPECT_EQ(kind(may, "y"), Kind::Result);
+  EXPECT_EQ(may.assignment.arena_bytes(), 0);
+  const Plan must = plan(entry(body, "", ", input_output_alias={ {}: (0, {}, must-alias) }"));
+  EXPECT_EQ(must.assignment.allocation(must.root_slice(0)).kind, Kind::Parameter);
+}
+
+TEST(Assign, AKernelWhoseResultsLieDifferentlyOverwritesWhatLiesAlike) {
+  const Plan p = plan(
+      entry("x = f32[4,8]{1,0} parameter(0) a = (f32[4,8]{1,0}, f32[4,8]{0,1}) fusion(x), kind=kLoop, calls=f\n"
+            "y = f32[4,8]{1,0} get-tuple-element(a), index=0 z = f32[4,8]{0,1} get-tuple-element(a), index=1\n"
+            "ROOT r = (f32[4,8]{1,0}, f32[4,8]{0,1}) tuple(y, z)",
+            "f { x1 = f32[4,8]{1,0} parameter(0) n = f32[4,8]{1,0} negate(x1) c = f32[4,8]{0,1} copy(n)\n"
+            "ROOT t = (f32[4,8]{1,0}, f32[4,8]{0,1}) tuple(n, c) }",
+            ", input_output_alias={ {0}: (0, {}, may-alias) }"));
+  EXPECT_TRUE(p.copies().empty());
+  EXPECT_EQ(p.slice("y"), p.slice("x"));
+}
+
 TEST(Assign, CrossedDonationSwapsThroughOneTemporary) {
   const Plan p =
       plan(entry("x = f32[100] parameter(0) y = f32[100] parameter(1) ROOT r = (f32[100], f32[100]) tuple(y, x)", "",

@@ -46,13 +46,18 @@ void Flow::read_donations() {
     return std::pair(first, num_leaves(*at));
   };
   const Shape& result = module_.entry()->root()->shape();
+  const auto leaf_at = [](const Shape& shape, std::int64_t k) { return leaves(shape)[static_cast<std::size_t>(k)]; };
   for (const hlo::InputOutputAlias& a : config.aliases) {
-    const auto [from, count] = range(module_.entry()->parameter(a.parameter)->shape(), a.parameter_index);
+    const Shape& parameter = module_.entry()->parameter(a.parameter)->shape();
+    const auto [from, count] = range(parameter, a.parameter_index);
     const auto [to, results] = range(result, a.output);
     for (std::int64_t k = 0; k < std::min(count, results); ++k) {
       const auto p = static_cast<std::size_t>(parameter_leaf_[static_cast<std::size_t>(a.parameter)] + from + k);
       donated_[p] = true;
-      aliased_[p] = to + k;
+      // One that may be given up is, where the result lies otherwise: it would be written elsewhere and copied.
+      const Shape &before = *leaf_at(parameter, from + k), &after = *leaf_at(result, to + k);
+      const bool turned = before.dims() == after.dims() && !same_storage(before, after);
+      if (a.must_alias || !turned) aliased_[p] = to + k;
     }
   }
   for (const hlo::BufferDonor& d : config.donors) {

@@ -141,7 +141,8 @@ bool same_elements(const Shape& a, const Shape& b) {
 
 // Whether all that a fused computation computes from `parameter` has its dimensions and comes to the roots by
 // elementwise operations alone, or goes into a sum over a row of a kernel over rows: its row has been read whole before
-// the last pass over it, which writes.
+// the last pass over it, which writes. Elements are what counts: layouts say where they lie in memory, and
+// each element's loads come before its stores, however many go at once.
 bool is_used_elementwise(const Computation& fused, const Instruction& parameter) {
   std::unordered_map<const Instruction*, bool> reached{{&parameter, true}};
   for (const Instruction* i : fused.post_order()) {
@@ -153,9 +154,7 @@ bool is_used_elementwise(const Computation& fused, const Instruction& parameter)
       reached[i] = false;
       continue;
     }
-    if (!is_elementwise(i->opcode()) || i->shape().dims() != parameter.shape().dims() ||
-        i->shape().layout().minor_to_major != parameter.shape().layout().minor_to_major)
-      return false;
+    if (!is_elementwise(i->opcode()) || i->shape().dims() != parameter.shape().dims()) return false;
   }
   return true;
 }
@@ -178,7 +177,7 @@ bool fusion_may_overwrite(const Instruction& i, std::int64_t operand) {
   const std::string* kernel = decision(i, "kernel");
   if (kernel != nullptr && *kernel == "rows" && num_leaves(i.shape()) > 1) return false;
   for (const Shape* leaf : leaves(i.shape()))
-    if (leaf->dims() != parameter.shape().dims() || leaf->layout() != parameter.shape().layout()) return false;
+    if (leaf->dims() != parameter.shape().dims()) return false;
   return in_place_pairs(i).empty() && is_used_elementwise(fused, parameter);
 }
 

@@ -84,6 +84,7 @@ class Fuser {
         groups.insert(found->second.begin(), found->second.end());
     }
     if (i.users().empty()) written = true;
+    merge_copies(i, groups);
     std::string reason;
     if (!written && joins(i, groups, reason)) {
       for (const std::size_t g : groups) add(i, g);
@@ -362,6 +363,36 @@ class Fuser {
       return true;
     }
     return false;
+  }
+
+  // Copies of `i` to other layouts become results of a kernel that computes it anyway, instead of computing it again.
+  void merge_copies(const Instruction& i, Ids& groups) {
+    for (const std::size_t from : Ids(groups)) {
+      Instruction* copy = groups_[from].members[0];
+      if (groups_[from].members.size() > 1 || copy->opcode() != Opcode::Copy || copy->operand(0) != &i) continue;
+      for (const std::size_t to : groups) {
+        if (to == from || !takes_copy(i, *copy, to)) continue;
+        groups_[from] = {};
+        groups.erase(from);
+        groups_[to].members.push_back(copy);
+        groups_[to].roots.push_back(copy);
+        groups_of_[copy] = {to};
+        aligned_[copy] = true;
+        break;
+      }
+    }
+  }
+  bool takes_copy(const Instruction& i, const Instruction& copy, std::size_t g) const {
+    const Group& group = groups_[g];
+    if (group.hero != Hero::Loop || group.domain != copy.shape().dims() || group.members.size() >= kMaxGroup) return false;
+    for (const Instruction* user : i.users())
+      if (const auto found = groups_of_.find(user); found != groups_of_.end() && found->second.contains(g))
+        if (!elementwise_to_root(*user, group)) return false;
+    const bool reads = std::ranges::any_of(copy.users(), [&](const Instruction* user) {
+      const auto found = groups_of_.find(user);
+      return found != groups_of_.end() && found->second.contains(g);
+    });
+    return !reads && !reaches_around(copy, g);
   }
 
   // Whether a path from `i` leaves group g and comes back to it: then g cannot make `i`. Says yes when in doubt. Walks

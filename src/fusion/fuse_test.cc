@@ -204,6 +204,22 @@ TEST(Fuse, WhatIsFreeIsMadeInEachKernelAndAsAnArray) {
   for (const Instruction& i : m->entry()->instructions()) EXPECT_NE(i.opcode(), Opcode::Iota) << text::print(*m);
 }
 
+TEST(Fuse, AValueThatIsReturnedInAnotherLayoutIsOneMoreResult) {
+  const auto m = fused(
+      "ENTRY e { p = f32[9,7]{1,0} parameter(0)\n a = f32[9,7]{1,0} negate(p)\n b = f32[9,7]{1,0} add(a, p)\n"
+      " c = f32[9,7]{0,1} copy(a)\n ROOT t = (f32[9,7]{1,0}, f32[9,7]{0,1}) tuple(b, c) }");
+  ASSERT_EQ(kernels(*m).size(), 1u);
+  EXPECT_EQ(to_string(kernels(*m)[0]->shape()), "(f32[9,7]{1,0}, f32[9,7]{0,1})");
+}
+
+TEST(Fuse, ACopyToAnotherLayoutThatComesBackIsNoResult) {
+  const auto m = fused(
+      "ENTRY e { p = f32[9,9]{1,0} parameter(0)\n a = f32[9,9]{1,0} negate(p)\n c = f32[9,9]{0,1} copy(a)\n"
+      " d = f32[9,9]{1,0} dot(c, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      " ROOT b = f32[9,9]{1,0} add(a, d) }");
+  EXPECT_GE(kernels(*m).size(), 2u);
+}
+
 TEST(Fuse, NoKernelWaitsForItself) {
   // q and s could be one kernel by shape, but s needs the dot, and the dot needs q.
   const auto m = fused(
