@@ -112,7 +112,7 @@ TEST(Errors, NameTheInstruction) {
   EXPECT_THAT(error_of("HloModule m\nENTRY e { x = s32[] parameter(0) ROOT c = s32[] custom-call(x), "
                        "custom_call_target=\"nobody\" }",
                        {scalar(0)}),
-              HasSubstr("Unimplemented: c: the interpreter does not know the custom call target nobody"));
+              HasSubstr("Unimplemented: c: nobody knows the custom call target nobody"));
   EXPECT_THAT(error_of("HloModule m\nENTRY e { t = token[] after-all() ROOT i = (s32[], token[]) infeed(t) }", {}),
               HasSubstr("Unimplemented: i: the interpreter does not run infeed"));
   EXPECT_THAT(error_of(kForever, {}), HasSubstr("takes 1 arguments, found 0"));
