@@ -56,6 +56,33 @@ bool is_free(const Instruction& i) {
   }
 }
 
+bool is_function(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::Acos:
+    case Opcode::Acosh:
+    case Opcode::Asin:
+    case Opcode::Asinh:
+    case Opcode::Atan:
+    case Opcode::Atan2:
+    case Opcode::Atanh:
+    case Opcode::Cbrt:
+    case Opcode::Cosh:
+    case Opcode::Cosine:
+    case Opcode::Erf:
+    case Opcode::Exponential:
+    case Opcode::ExponentialMinusOne:
+    case Opcode::Log:
+    case Opcode::LogPlusOne:
+    case Opcode::Logistic:
+    case Opcode::Power:
+    case Opcode::Sine:
+    case Opcode::Sinh:
+    case Opcode::Tan:
+    case Opcode::Tanh: return true;
+    default: return false;
+  }
+}
+
 bool is_cheap(const Instruction& i) {
   const DType type = i.shape().dtype();
   switch (i.opcode()) {

@@ -11,6 +11,9 @@ namespace hloom::fusion {
 enum class Hero : std::uint8_t { Loop, Reduce, Rows, Dot, Convolution, WindowUpdate, Scatter, Window, Routine };
 std::string name(Hero);
 
+/// Whether an element is a function of tens of machine instructions: exp, log, power and the like.
+bool is_function(const hlo::Instruction&);
+
 /// The hero that an instruction is as a root, never Rows, which takes several; Loop for elementwise work and moved indices.
 Hero hero_of(const hlo::Instruction&);
 /// Made anew wherever it is used, at no cost: scalar and splat constants, iotas, broadcasts of such.

@@ -232,7 +232,14 @@ class Fuser {
 
   static bool is_side_by_side(const Instruction& i, const Instruction& broadcast) {
     if (broadcast.shape().num_elements() > kUnrolled * i.shape().num_elements()) return false;
-    return comes_from_unrolled(i, 6);
+    return comes_from_unrolled(i, 6) && !comes_from_function(i, 6);
+  }
+
+  // A function of tens of instructions is not worth doing again, even a few times.
+  static bool comes_from_function(const Instruction& i, int steps) {
+    if (is_function(i)) return true;
+    if (steps == 0 || !(hlo::is_elementwise(i.opcode()) || i.opcode() == Opcode::Bitcast || i.opcode() == Opcode::Reshape)) return false;
+    return std::ranges::any_of(i.operands(), [&](const Instruction* o) { return comes_from_function(*o, steps - 1); });
   }
 
   // Looks back over a few instructions of the same elements.
