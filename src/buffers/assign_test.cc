@@ -56,6 +56,20 @@ TEST(Assign, ReduceDoesNotShareWithItsInput) {
   EXPECT_EQ(p.slice("r"), p.slice("s"));  // a reshape keeps the bytes
 }
 
+// What a fusion writes over its operand, and nothing reads, keeps its place until the other results are written.
+TEST(Assign, AnUnreadUpdateLiesBesideTheFusionsOtherResults) {
+  const Plan p =
+      plan(entry("x = f32[4] parameter(0) b = f32[4] negate(x)\n"
+                 "f = (f32[4], f32[4]) fusion(b, x), kind=kLoop, calls=g\n"
+                 "ROOT r = f32[4] abs(x)",
+                 "g { base = f32[4] parameter(0) y = f32[4] parameter(1) w = f32[1] slice(y), slice={[1:2]}\n"
+                 "at = s32[] constant(2) u = f32[4] dynamic-update-slice(base, w, at)\n"
+                 "e = f32[4] exponential(y) ROOT t = (f32[4], f32[4]) tuple(u, e) }",
+                 ", is_scheduled=true"));
+  EXPECT_EQ(p.slice("b"), p.slice("f", 0));
+  EXPECT_NE(p.slice("f", 0), p.slice("f", 1));
+}
+
 TEST(Assign, ResultsThatAreParametersAndConstantsAreCopied) {
   const Plan p =
       plan(entry("x = f32[4] parameter(0) c = f32[4] constant({1,2,3,4}) n = f32[4] negate(x)\n"

@@ -1,5 +1,7 @@
 #include "buffers/timeline.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "buffers/steps.h"
 
@@ -76,8 +78,9 @@ class Ways {
     const Timeline::Place& place = t_.of(*v_.definer);
     switch (v_.kind) {
       case Value::Kind::Parameter:
-      case Value::Kind::Constant:
-      case Value::Kind::Made: parts_.push_back({made_, made_ + 1}); break;
+      case Value::Kind::Constant: parts_.push_back({made_, made_ + 1}); break;
+      // Until the work is done: what is written over an operand, and not read, still lies beside the other results.
+      case Value::Kind::Made: parts_.push_back({made_, std::max(made_, place.work()) + 1}); break;
       case Value::Kind::Loop:
         parts_.push_back({place.write(), place.write() + 1});
         parts_.push_back({t_.of(*v_.definer->body()).write(), t_.of(*v_.definer->body()).end});
