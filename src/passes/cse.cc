@@ -1,5 +1,8 @@
 #include "passes/cse.h"
 
+#include <unordered_map>
+#include <unordered_set>
+
 #include <algorithm>
 
 #include "passes/effects.h"
@@ -24,13 +27,30 @@ bool may_merge(const hlo::Instruction& i, Effects& effects) {
   return i.control_predecessors().empty() && i.control_successors().empty() && !effects.of(i);
 }
 
+// Of each class, the first computation that nobody owns.
+std::unordered_map<const hlo::Computation*, hlo::Computation*> first_applied(hlo::Module& module,
+                                                                             const ComputationClasses& classes) {
+  std::unordered_set<const hlo::Computation*> owned;
+  for (const hlo::Computation& c : module.computations())
+    for (const hlo::Instruction& i : c.instructions())
+      if (owns_computations(i)) owned.insert(i.called().begin(), i.called().end());
+  std::unordered_map<const hlo::Computation*, hlo::Computation*> first;
+  for (hlo::Computation& c : module.computations())
+    if (!owned.contains(&c)) first.try_emplace(classes.first_like(&c), &c);
+  return first;
+}
+
 Changed merge_called(hlo::Module& module, const ComputationClasses& classes) {
   auto changed = Changed::No;
+  const auto first = first_applied(module, classes);
   for (hlo::Computation& c : module.computations()) {
     for (hlo::Instruction& i : c.instructions()) {
       if (owns_computations(i) || i.called().empty()) continue;
       std::vector<hlo::Computation*> called;
-      for (const hlo::Computation* callee : i.called()) called.push_back(classes.first_like(callee));
+      for (hlo::Computation* callee : i.called()) {
+        const auto like = first.find(classes.first_like(callee));
+        called.push_back(like == first.end() ? callee : like->second);
+      }
       if (called == i.called()) continue;
       i.set_called(std::move(called));
       changed = Changed::Yes;

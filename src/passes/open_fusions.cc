@@ -36,7 +36,8 @@ bool stands_alone(const Instruction& i) {
     case Opcode::Topk:
     case Opcode::TriangularSolve: return true;
     default:
-      return hlo::kind(i.opcode()) == hlo::OpcodeKind::Control || hlo::kind(i.opcode()) == hlo::OpcodeKind::Collective ||
+      return hlo::kind(i.opcode()) == hlo::OpcodeKind::Control ||
+             hlo::kind(i.opcode()) == hlo::OpcodeKind::Collective ||
              hlo::kind(i.opcode()) == hlo::OpcodeKind::SideEffect;
   }
 }
@@ -80,11 +81,14 @@ bool updates_what_is_given(const Instruction& i) {
   });
 }
 
-bool is_one_kernel(const hlo::Computation& body) {
+bool is_one_kernel(const Instruction& fusion) {
+  if (fusion.attr<hlo::FusionAttr>().kind == hlo::FusionKind::Custom) return false;  // it means its computation
+  const hlo::Computation& body = *fusion.called(0);
   for (const Instruction& i : body.instructions()) {
     if (stands_alone(i)) return false;
     if (is(&i, Opcode::Reduce) && (i.shape().is_tuple() ? !i.is_root() : !is_read_in_place(i))) return false;
     if (has_own_loops(i) && !(is_result(i) && updates_what_is_given(i))) return false;
+    if (is(&i, Opcode::Scatter) && !i.is_root()) return false;
     if ((is(&i, Opcode::Dot) || is(&i, Opcode::Convolution)) && !(i.is_root() && reads_views(i))) return false;
   }
   return true;
@@ -95,7 +99,7 @@ bool is_made_here(const Instruction& i) { return i.annotations().decisions.conta
 
 Expected<Instruction*> open(Instruction& i) {
   const hlo::Computation& body = *i.called(0);
-  if (is_made_here(i) || is_one_kernel(body)) return nullptr;
+  if (is_made_here(i) || is_one_kernel(i)) return nullptr;
   return inline_computation(body, i.operands(), *i.parent());
 }
 
