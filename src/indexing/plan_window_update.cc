@@ -159,6 +159,8 @@ class Fused {
   }
 
   WindowUpdatePlan plan_with_other_reads() const {
+    if (is(target_.update, Opcode::Scatter))
+      return make(UpdateKind::OutOfPlace, "updates are computed from the base while others change it");
     if (is_moved_slice()) return make(UpdateKind::DirectionalMove, "the update is a slice of the base");
     const std::int64_t bytes = target_.written()->shape().size_bytes();
     if (bytes <= kMaxStagedBytes)

@@ -194,6 +194,10 @@ void Builder::set_stored(const Place& place, Value v) {
   stored_.push_back({place.argument, place.byte_offset, to, place.shape.dtype(), v});
 }
 
+Value Builder::load_after(const Place& place, const std::vector<Index>& point, const Index& after) {
+  return load_linear(place.argument, linear_index(place, point) + after, place.shape.dtype());
+}
+
 Value Builder::load(const Place& place, const std::vector<Index>& point, Value mask) {
   if (is_one_element(place))
     for (const Stored& s : stored_)

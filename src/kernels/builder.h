@@ -71,6 +71,9 @@ class Builder {
   Value affine(const Index&);
   /// The element of `place` at a point, one index for each logical dimension.
   Value load(const Place&, const std::vector<Index>& point, Value mask = kNoValue);
+  /// As memory has it where `after` is known, a loop's variable that is 0: not before that loop, and not by what was
+  /// stored before it.
+  Value load_after(const Place&, const std::vector<Index>& point, const Index& after);
   Value load_linear(int argument, const Index& index, DType, Value mask = kNoValue);
   void store(const Place&, const std::vector<Index>& point, Value, Value mask = kNoValue);
   void store_linear(int argument, const Index& index, Value, Value mask = kNoValue);

@@ -119,11 +119,14 @@ void sum_as_integers(DotFusion& fusion) {
 
 namespace {
 
-Point dot_point(Builder& b, const Instruction& dot, const std::vector<DotAxis>& axes, const AxisIndices& indices,
-                bool summed) {
-  Point point(summed ? dot.attr<hlo::DotAttr>().lhs_contracting.size() : static_cast<std::size_t>(dot.shape().rank()));
+// Where an element is in the result, or in the contracted dimensions. `wanted` tells the dimensions that are asked for;
+// indices of other axes may be those of loops that have ended.
+Point dot_point(Builder& b, const std::vector<DotAxis>& axes, const AxisIndices& indices, bool summed,
+                const std::vector<bool>& wanted) {
+  Point point(wanted.size());
   for (std::size_t a = 0; a < axes.size(); ++a) {
     if ((axes[a].of == DotAxis::Of::Sum) != summed) continue;
+    if (std::ranges::none_of(axes[a].parts, [&](const DotAxis::Part& part) { return wanted[part.dim]; })) continue;
     Index rest = indices[a];
     for (std::size_t p = axes[a].parts.size(); p-- > 0;) {
       const DotAxis::Part& part = axes[a].parts[p];
@@ -193,9 +196,15 @@ DotElements::DotElements(Builder& builder, const DotFusion& fusion, const Places
 Expected<Value> DotElements::operand(std::int64_t number, const std::vector<DotAxis>& axes, const AxisIndices& indices,
                                      Value mask) {
   const Instruction& dot = *fusion_.dot;
-  const Point free = dot_point(b_, dot, axes, indices, false), summed = dot_point(b_, dot, axes, indices, true);
+  const std::vector<OperandDim> dims = operand_dims(dot, number);
+  std::vector<bool> of_result(static_cast<std::size_t>(dot.shape().rank()));
+  for (const OperandDim& d : dims)
+    if (!d.summed) of_result[d.dim] = true;
+  const std::vector<bool> all_summed(dot.attr<hlo::DotAttr>().lhs_contracting.size(), true);
+  const Point free = dot_point(b_, axes, indices, false, of_result),
+              summed = dot_point(b_, axes, indices, true, all_summed);
   Point point;
-  for (const OperandDim& d : operand_dims(dot, number)) point.push_back(d.summed ? summed[d.dim] : free[d.dim]);
+  for (const OperandDim& d : dims) point.push_back(d.summed ? summed[d.dim] : free[d.dim]);
   const auto at = [&] { return elements_.at(*dot.operand(number), point); };
   const Value v = TRY(mask == kNoValue ? at() : elements_.masked(mask, at));
   return b_.type(v) == fusion_.sum_type ? v : b_.line(Opcode::Convert, fusion_.sum_type, {v});
@@ -217,7 +226,8 @@ Expected<Value> DotElements::rhs(const std::vector<DotAxis>& axes, const AxisInd
 
 Expected<> DotElements::store(const std::vector<DotAxis>& axes, const AxisIndices& indices, Value sum, Value mask) {
   const Instruction& dot = *fusion_.dot;
-  const Point point = dot_point(b_, dot, axes, indices, false);
+  const std::vector<bool> all(static_cast<std::size_t>(dot.shape().rank()), true);
+  const Point point = dot_point(b_, axes, indices, false, all);
   const Value value = as_result(sum);
   std::vector<Value> values;
   const auto compute = [&]() -> Expected<> {

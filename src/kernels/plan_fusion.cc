@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "buffers/in_place.h"
 #include "kernels/elements.h"
 #include "kernels/plan_rows.h"
 #include "kernels/plan_scan.h"
@@ -42,7 +43,7 @@ using Group = std::vector<std::size_t>;
 
 /// The dimensions that a root's loops walk.
 Shape domain_of(const Root& root) {
-  if (root.instruction->opcode() == Opcode::DynamicUpdateSlice) {
+  if (root.in_place) {
     Shape update = root.instruction->operand(1)->shape();
     if (root.place.shape.rank() == update.rank()) update.set_layout(root.place.shape.layout());
     return update;
@@ -177,7 +178,7 @@ class NestPlanner {
   Expected<> roots_at(Elements& e, const Point& point, Stores& stores) {
     for (const Root& root : roots_) {
       const Instruction& i = *root.instruction;
-      if (i.opcode() == Opcode::DynamicUpdateSlice) {
+      if (root.in_place) {
         Point to = TRY(e.starts(i, 2, i.shape(), i.operand(1)->shape().dims()));
         for (std::size_t d = 0; d < point.size(); ++d) to[d] = to[d] + point[d];
         const Value v = TRY(e.at(*i.operand(1), point));
@@ -515,12 +516,14 @@ class ScatterPlanner {
     const auto& s = i_.attr<hlo::ScatterAttr>();
     const Shape& updates = i_.operand(n_ + 1)->shape();
     Point point(static_cast<std::size_t>(updates.rank()));
+    elementwise_ = window_before_batch(s, updates);
     std::size_t loops = 0;
     Point batch;
     for (std::int64_t d = 0; d < updates.rank(); ++d) {
-      if (std::ranges::find(s.update_window_dims, d) != s.update_window_dims.end()) continue;
+      const bool is_window = in_window(s, d);
+      if (is_window && !elementwise_) continue;
       point[static_cast<std::size_t>(d)] = index_of(b_.begin_loop(0, updates.dim(d)));
-      batch.push_back(point[static_cast<std::size_t>(d)]);
+      if (!is_window) batch.push_back(point[static_cast<std::size_t>(d)]);
       ++loops;
     }
     auto done = window(s, batch, point);
@@ -529,6 +532,21 @@ class ScatterPlanner {
   }
 
  private:
+  static bool in_window(const hlo::ScatterAttr& s, std::int64_t update_dim) {
+    return std::ranges::find(s.update_window_dims, update_dim) != s.update_window_dims.end();
+  }
+
+  // Whether, in row-major order of the updates, one window's elements stand between another's.
+  static bool window_before_batch(const hlo::ScatterAttr& s, const Shape& updates) {
+    bool window = false;
+    for (std::int64_t d = 0; d < updates.rank(); ++d) {
+      if (updates.dim(d) == 1) continue;
+      if (window && !in_window(s, d)) return true;
+      window = window || in_window(s, d);
+    }
+    return false;
+  }
+
   Expected<> window(const hlo::ScatterAttr& s, const Point& batch, Point point) {
     const Shape& whole = i_.operand(0)->shape();
     Point to(static_cast<std::size_t>(whole.rank()));
@@ -552,7 +570,10 @@ class ScatterPlanner {
     If branch;
     branch.selector = inside;
     b_.begin_block();
+    // Updates before this one may have changed the element, even where its place is the same for all of them.
+    updated_ = index_of(b_.begin_loop(0, 1));
     const auto done = body(s, std::move(to), std::move(point));
+    b_.end_loop();
     branch.branches.push_back(b_.end_block());
     branch.branches.emplace_back();
     b_.append(Statement{std::move(branch)});
@@ -581,33 +602,35 @@ class ScatterPlanner {
 
   Expected<> body(const hlo::ScatterAttr& s, Point to, Point point) {
     const Shape& whole = i_.operand(0)->shape();
-    const Shape& updates = i_.operand(n_ + 1)->shape();
     std::size_t loops = 0;
     std::int64_t lane_dim = -1;
     for (std::int64_t d = 0; d < whole.rank(); ++d)
       if (window_position(s, d) >= 0 && window_size(s, d) > 1) lane_dim = d;
     for (std::int64_t d = 0; d < whole.rank(); ++d) {
       const std::int64_t w = window_position(s, d);
-      if (w < 0 || window_size(s, d) == 1) continue;
+      if (w < 0) continue;
+      const auto update_dim = static_cast<std::size_t>(s.update_window_dims[static_cast<std::size_t>(w)]);
+      if (elementwise_) {
+        to[static_cast<std::size_t>(d)] = to[static_cast<std::size_t>(d)] + point[update_dim];
+        continue;
+      }
       const std::int64_t extent = window_size(s, d);
+      if (extent == 1) continue;
       const auto lanes = static_cast<int>(std::min<std::int64_t>(
           32, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)))));
-      const Index v = index_of(b_.begin_loop(0, extent, d == lane_dim && lane_is_last(whole) ? lanes : 0));
+      const Index v = index_of(b_.begin_loop(0, extent, d == lane_dim ? lanes : 0));
       ++loops;
       to[static_cast<std::size_t>(d)] = to[static_cast<std::size_t>(d)] + v;
-      point[static_cast<std::size_t>(s.update_window_dims[static_cast<std::size_t>(w)])] = v;
+      point[update_dim] = v;
     }
-    static_cast<void>(updates);
     const auto done = combine(to, point);
     while (loops-- > 0) b_.end_loop();
     return done;
   }
 
-  bool lane_is_last(const Shape&) const { return true; }
-
   Expected<> combine(const Point& to, const Point& point) {
     std::vector<Value> arguments;
-    for (std::int64_t k = 0; k < n_; ++k) arguments.push_back(b_.load(results_[static_cast<std::size_t>(k)], to));
+    for (std::int64_t k = 0; k < n_; ++k) arguments.push_back(b_.load_after(results_[static_cast<std::size_t>(k)], to, updated_));
     for (std::int64_t k = 0; k < n_; ++k) {
       const Value v = TRY(e_.at(*i_.operand(n_ + 1 + k), point));
       arguments.push_back(v);
@@ -623,13 +646,21 @@ class ScatterPlanner {
   Elements& e_;
   std::vector<Place> results_;
   std::int64_t n_;
+  Index updated_;             ///< 0, known only after the updates before
+  bool elementwise_ = false;  ///< one element of the updates after the other
 };
 
 Expected<> plan_scatter(Builder& b, const Instruction& fusion, const Places& places, const Instruction& scatter) {
   Elements e(b, [&](std::int64_t n, const ShapeIndex&, const Point& point, Value mask) -> Expected<Value> {
     return b.load(places.operands[static_cast<std::size_t>(n)], point, mask);
   });
-  static_cast<void>(fusion);
+  // What is not in the memory of its base yet is copied there.
+  const auto pairs = buffers::in_place_pairs(fusion);
+  for (std::size_t k = 0; k < places.results.size(); ++k) {
+    if (std::ranges::find(pairs, static_cast<std::int64_t>(k), &buffers::InPlacePair::result) != pairs.end()) continue;
+    const Root base{scatter.operand(static_cast<std::int64_t>(k)), {}, places.results[k]};
+    TRY(NestPlanner(b, fusion, places, {base}, 1).plan());
+  }
   return ScatterPlanner(b, scatter, e, places.results).plan();
 }
 
@@ -654,11 +685,14 @@ std::vector<Root> roots_of(const Instruction& fusion, const Places& places) {
   const Instruction* root = fusion.called(0)->root();
   std::vector<Root> roots;
   const auto indices = leaf_indices(root->shape());
+  const auto pairs = buffers::in_place_pairs(fusion);
   for (std::size_t n = 0; n < indices.size(); ++n) {
     Root r;
     r.leaf = indices[n];
     r.instruction = resolve(root, r.leaf);
     r.place = places.results[n];
+    r.in_place = r.instruction->opcode() == Opcode::DynamicUpdateSlice &&
+                 std::ranges::find(pairs, static_cast<std::int64_t>(n), &buffers::InPlacePair::result) != pairs.end();
     roots.push_back(std::move(r));
   }
   return roots;

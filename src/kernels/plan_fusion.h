@@ -21,6 +21,7 @@ struct Root {
   const hlo::Instruction* instruction = nullptr;
   ShapeIndex leaf;
   Place place;
+  bool in_place = false;  ///< a window update whose result is the memory of its base
 };
 
 /// Plans the kernel of a fusion: arguments are its operands' leaves, then its results' leaves, at their layouts. A
