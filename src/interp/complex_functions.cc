@@ -89,6 +89,7 @@ Complex<T> sign(Complex<T> z) {
 // exp(z) - 1 = expm1(x)·cos y - 2·sin²(y/2) + i·exp(x)·sin y
 template <typename T>
 Complex<T> expm1(Complex<T> z) {
+  if (z.imag() == 0) return {std::expm1(z.real()), z.imag()};  // also where exp(x) is infinite
   const T half = std::sin(z.imag() / 2);
   return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * half * half, std::exp(z.real()) * std::sin(z.imag())};
 }
