@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/source.h"
+#include "compiler/bisect.h"
 #include "compiler/check_kernel.h"
 
 namespace hloom::cli {
@@ -24,17 +25,42 @@ Expected<int> check_kernels(const Options& options, const Source& source) {
   return kGood;
 }
 
-Expected<compiler::CheckReport> check_module(const Options& options, const Source& source) {
+/// A program for one device, and its arguments.
+struct Loaded {
+  std::unique_ptr<hlo::Module> module;
+  std::vector<hlo::Literal> arguments;
+};
+
+Expected<Loaded> load(const Options& options, const Source& source) {
   auto module = TRY(read_module(source, options));
   const Devices devices = TRY(devices_of(*module));
   if (devices.count() != 1)
     return fail(Code::Unimplemented, source.path, ": runs on ", devices.count(),
                 " devices; only programs for one are checked");
-  const auto arguments = TRY(read_arguments(options, source, *module, devices));
+  auto arguments = TRY(read_arguments(options, source, *module, devices));
+  return Loaded{std::move(module), std::move(arguments[0])};
+}
+
+Expected<compiler::CheckReport> check_module(const Options& options, const Source& source) {
+  Loaded loaded = TRY(load(options, source));
   compiler::CheckOptions check;
   check.threads = options.threads;
   const Progress progress("checking " + source.path);
-  return compiler::check(std::move(module), arguments[0], check);
+  return compiler::check(std::move(loaded.module), loaded.arguments, check);
+}
+
+Expected<int> bisect(const Options& options, const Source& source) {
+  const Loaded loaded = TRY(load(options, source));
+  compiler::Options compile;
+  compile.threads = options.threads;
+  const Progress progress("bisecting " + source.path);
+  const compiler::Bisection found = TRY(compiler::bisect_passes(*loaded.module, loaded.arguments, compile));
+  if (found.stage.empty()) {
+    say(source.path + ": " + std::to_string(found.stages) + " stages: all give the same results");
+    return kGood;
+  }
+  say(source.path + ": the results part after " + found.stage + ": " + found.message);
+  return kBad;
 }
 
 }  // namespace
@@ -42,14 +68,14 @@ Expected<compiler::CheckReport> check_module(const Options& options, const Sourc
 Expected<int> check(const Options& options) {
   const Source source = TRY(read_source(options));
   if (source.is_kernel) return check_kernels(options, source);
+  if (options.bisect_passes) return bisect(options, source);
   const compiler::CheckReport report = TRY(check_module(options, source));
   std::ostringstream words;
   words << source.path << ": " << report.instructions << " instructions, " << report.checks << " checks";
   if (report.skipped > 0) words << ", " << report.skipped << " skipped because they are too large to interpret";
   if (report.differences.empty()) words << ": all agree";
   for (std::size_t i = 0; i < report.differences.size(); ++i)
-    words << (i == 0 ? "\nfirst that differs: " : "\nalso: ") << report.differences[i].instruction << ": "
-          << report.differences[i].message;
+    words << (i == 0 ? "\nfirst that differs: " : "\nalso: ") << to_string(report.differences[i]);
   say(std::move(words).str());
   return report.differences.empty() ? kGood : kBad;
 }

@@ -17,6 +17,7 @@ Expected<int> run_command(const Options& options) {
     case Command::Check: return check(options);
     case Command::Opt: return opt(options);
     case Command::Show: return show(options);
+    case Command::Reduce: return reduce(options);
   }
   return kWrongWords;
 }

@@ -75,12 +75,53 @@ class CommandLine : public testing::Test {
 
 TEST_F(CommandLine, HelpIsGoodAndHasExamples) {
   EXPECT_THAT(hloom("--help").out, HasSubstr("bench"));
-  for (const std::string command : {"run", "bench", "check", "opt", "show"}) {
+  for (const std::string command : {"run", "bench", "check", "opt", "show", "reduce"}) {
     const Outcome help = hloom(command + " --help");
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_THAT(help.out, HasSubstr("Examples:\n  hloom " + command));
     EXPECT_THAT(help.err, IsEmpty());
   }
+}
+
+TEST_F(CommandLine, ReduceKeepsWhatTheScriptLooksFor) {
+  const Outcome outcome = hloom("reduce two.hlo --script='grep -q multiply'");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("ROOT %product"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("add(")));
+  EXPECT_THAT(outcome.err, HasSubstr("5 instructions, now "));
+
+  EXPECT_EQ(hloom("reduce two.hlo --script='grep -q multiply' --output small.hlo").status, 0);
+  EXPECT_THAT(read("small.hlo"), HasSubstr("multiply"));
+  EXPECT_EQ(hloom("run small.hlo").status, 0);
+}
+
+TEST_F(CommandLine, ReduceSaysWhyItCannot) {
+  const Outcome absent = hloom("reduce two.hlo --script='grep -q divide'");
+  EXPECT_EQ(absent.status, 1);
+  EXPECT_THAT(absent.err, HasSubstr("does not end with status 0"));
+  const Outcome missing = hloom("reduce two.hlo --script=./no-such-script");
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_THAT(missing.err, HasSubstr("no-such-script: cannot be run"));
+  EXPECT_EQ(hloom("reduce two.hlo").status, 2);
+}
+
+TEST_F(CommandLine, CheckNansNamesTheFirstInstruction) {
+  write("root.hlo", "HloModule m\nENTRY e {\n  x = f32[3] constant({1, 4, -4})\n  p = f32[3] parameter(0)\n"
+                    "  z = f32[3] constant({0, 0, 0})\n  y = f32[3] multiply(p, z)\n  w = f32[3] add(x, y)\n"
+                    "  q = f32[3] sqrt(w)\n  ROOT n = f32[3] negate(q)\n}\n");
+  const Outcome bad = hloom("run root.hlo --check-nans --random=1");
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_THAT(bad.err, ContainsRegex("first NaN or infinity: .*sqrt f32\\[3\\].*element 2 is nan"));
+  const Outcome good = hloom("run two.hlo --check-nans --random=1");
+  EXPECT_EQ(good.status, 0);
+  EXPECT_THAT(good.err, HasSubstr("no instruction makes a NaN"));
+  EXPECT_EQ(hloom("run two.hlo --check-nans --interpret").status, 2);
+}
+
+TEST_F(CommandLine, BisectPassesSaysThatAllAgree) {
+  const Outcome outcome = hloom("check two.hlo --bisect-passes");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("all give the same results"));
 }
 
 TEST_F(CommandLine, VersionNamesItsParts) {

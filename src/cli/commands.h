@@ -17,5 +17,7 @@ Expected<int> check(const Options&);
 Expected<int> opt(const Options&);
 /// Prints what a stage made.
 Expected<int> show(const Options&);
+/// Makes a program smaller while a script finds the fault in it, and prints it.
+Expected<int> reduce(const Options&);
 
 }  // namespace hloom::cli

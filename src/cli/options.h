@@ -11,7 +11,7 @@ namespace hloom::cli {
 /// Exit statuses.
 inline constexpr int kGood = 0, kBad = 1, kWrongWords = 2;
 
-enum class Command { Run, Bench, Check, Opt, Show };
+enum class Command { Run, Bench, Check, Opt, Show, Reduce };
 
 struct Options {
   Command command = Command::Run;
@@ -24,7 +24,7 @@ struct Options {
   std::string random;  ///< the seed as written; empty: not asked for
   std::uint64_t random_seed = 0;
   std::optional<double> rtol, atol;
-  bool interpret = false, profile = false, perf = false, time = false, json = false, list = false;
+  bool interpret = false, check_nans = false, bisect_passes = false, profile = false, perf = false, time = false, json = false, list = false;
   int threads = 0;  ///< 0: as many as the process may use
   std::int64_t replicas = 0, partitions = 0;  ///< 0: as the program says
   double collective_timeout_s = 300;
@@ -33,6 +33,7 @@ struct Options {
   std::vector<std::string> passes;
   std::string require_in_place;   ///< names with commas, or * for all updates; empty: none
   std::int64_t memory_limit = 0;  ///< bytes; 0: none
+  std::string script;             ///< of reduce: a shell command
   std::string stage, format;  ///< of show; no format: text
 };
 

@@ -34,6 +34,7 @@ constexpr const char* kBenchExamples = R"(Examples:
 constexpr const char* kCheckExamples = R"(Examples:
   hloom check step.hlo --inputs in.npz      each instruction, compiled, against the interpreter on the same operands
   hloom check tests/programs/r35-kmeans --scale=check
+  hloom check step.hlo --bisect-passes      which pass is at fault
   hloom check fusion.2.kernel               machine code against the kernel run in plain C++)";
 
 constexpr const char* kOptExamples = R"(Examples:
@@ -46,6 +47,10 @@ constexpr const char* kShowExamples = R"(Examples:
   hloom show step.hlo --stage=memory        the peak, and what is updated in place or copied
   hloom show step.hlo --stage=memory --format=html >memory.html     the same to look at in a browser
   hloom show fusion.2.kernel --stage=asm)";
+
+constexpr const char* kReduceExamples = R"(The script gets the path of a program as its last word; status 0 says that the fault is still there. Examples:
+  hloom reduce step.hlo --script='! hloom check' > small.hlo
+  hloom reduce step.hlo --script=./still-wrong.sh --output small.hlo)";
 
 std::optional<std::uint64_t> seed_of(const std::string& word) {
   std::uint64_t seed = 0;
@@ -134,6 +139,7 @@ void add_run(CLI::App& app, Options& o) {
       ->option_text("X")
       ->check(CLI::NonNegativeNumber);
   run->add_flag("--interpret", o.interpret, "Interpret instead of compiling");
+  run->add_flag("--check-nans", o.check_nans, "Name the first instruction that makes a NaN or an infinity; slowly");
   add_threads(*run, o);
   add_devices(*run, o);
   add_memory(*run, o);
@@ -168,6 +174,7 @@ void add_check(CLI::App& app, Options& o) {
   add_inputs(*check, o);
   add_threads(*check, o);
   add_devices(*check, o);
+  check->add_flag("--bisect-passes", o.bisect_passes, "Name the stage after which the results part");
 }
 
 void add_opt(CLI::App& app, Options& o) {
@@ -211,6 +218,17 @@ void add_show(CLI::App& app, Options& o) {
       ->check(CLI::IsMember({"text", "json", "html"}));
 }
 
+void add_reduce(CLI::App& app, Options& o) {
+  CLI::App* reduce = app.add_subcommand("reduce", "The smallest program that still has a fault")->footer(kReduceExamples);
+  reduce->callback([&o] { o.command = Command::Reduce; });
+  add_program(*reduce, o);
+  reduce->add_option("--script", o.script, "Shell command that says whether the fault is there")
+      ->option_text("CMD")
+      ->required();
+  reduce->add_option("--output", o.output, "Write the program to this file instead of standard output")
+      ->option_text("FILE");
+}
+
 // CLI11 would only say that a command is missing.
 bool names_no_command(const CLI::App& app, int argc, const char* const* argv) {
   if (argc < 2 || argv[1][0] == '-') return false;
@@ -238,6 +256,7 @@ Parsed parse_arguments(int argc, const char* const* argv) {
     add_check(app, parsed.options);
     add_opt(app, parsed.options);
     add_show(app, parsed.options);
+    add_reduce(app, parsed.options);
     if (names_no_command(app, argc, argv)) {
       parsed.exit = kWrongWords;
       return parsed;

@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/fail.h"
 #include "base/try.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -9,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/results.h"
 #include "cli/tables.h"
+#include "compiler/check.h"
 #include "compiler/compile.h"
 #include "compiler/dynamic_border.h"
 #include "compiler/execute_literals.h"
@@ -101,9 +103,27 @@ Expected<Results> run_compiled(const Options& options, const Source& source, std
   return results;
 }
 
+// Status 1 if an instruction makes one.
+Expected<int> check_nans(const Options& options, const Source& source, std::unique_ptr<hlo::Module> module,
+                         const Devices& devices, const Arguments& arguments) {
+  if (devices.count() != 1)
+    return fail(Code::Unimplemented, source.path, ": runs on ", devices.count(),
+                " devices; --check-nans takes programs for one");
+  compiler::CheckOptions check;
+  check.threads = options.threads;
+  const Progress progress("looking for NaNs in " + source.path);
+  const compiler::NotFinite first = TRY(compiler::first_not_finite(std::move(module), arguments[0], check));
+  if (first.arguments > 0)
+    say(source.path + ": " + std::to_string(first.arguments) + " arguments have NaNs or infinities");
+  say(source.path + ": " + (first.found ? "first NaN or infinity: " + to_string(first.place)
+                                        : std::string("no instruction makes a NaN or an infinity")));
+  return first.found ? kBad : kGood;
+}
+
 // Those that say how to compile say nothing to the interpreter.
 std::string_view useless_with_interpret(const Options& options) {
   if (options.profile) return "--profile";
+  if (options.check_nans) return "--check-nans";
   if (options.perf) return "--perf";
   if (!options.require_in_place.empty()) return "--require-in-place";
   if (options.memory_limit > 0) return "--memory-limit";
@@ -129,6 +149,7 @@ Expected<int> run(const Options& options) {
     TRY(passes::expand_dynamic_sizes(*module));
     for (auto& of_device : arguments) of_device = TRY(compiler::with_sizes(parameters, std::move(of_device)));
   }
+  if (options.check_nans) return check_nans(options, source, std::move(module), devices, arguments);
   Results results = options.interpret ? TRY(run_interpreted(source, *module, devices, arguments))
                                             : TRY(run_compiled(options, source, std::move(module), arguments));
   for (auto& of_device : results) of_device = compiler::without_sizes(written, std::move(of_device));

@@ -133,7 +133,7 @@ Expected<Found> Agreement::difference(const hlo::Module& module, std::span<const
   if (found || !options_.instructions) return found;
   const CheckReport report = TRY(check(module.clone(), arguments));
   if (!report.differences.empty())
-    found = "check: " + report.differences[0].instruction + ": " + report.differences[0].message;
+    found = "check: " + to_string(report.differences[0]);
   return found;
 }
 

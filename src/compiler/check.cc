@@ -1,156 +1,68 @@
 #include "compiler/check.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <bit>
-#include <map>
-#include <unordered_map>
+#include <cmath>
+#include <unordered_set>
 
-#include "base/aligned_bytes.h"
-#include "base/check.h"
 #include "base/fail.h"
-#include "base/run_status.h"
 #include "base/try.h"
 #include "compiler/check_tolerance.h"
 #include "compiler/compile.h"
-#include "compiler/layout_bytes.h"
-#include "fusion/taps.h"
+#include "compiler/step_walker.h"
 #include "interp/interpret.h"
 
 namespace hloom::compiler {
 namespace {
 
-using hlo::Computation;
 using hlo::Instruction;
 using hlo::Literal;
 using hlo::Opcode;
 
 constexpr std::size_t kMaxDifferences = 20;
 
-/// Runs a compiled program instruction by instruction, in memory of its own.
-class Checker {
- public:
-  Checker(const Compiled& compiled, const CheckOptions& options) : c_(compiled), options_(options) {
-    std::size_t number = 0;
-    index_steps(c_.program.steps, number);
-    for (const runtime::Allocation& a : c_.program.allocations) memory_.emplace_back(a.size_bytes);
-  }
+std::string text_of(const std::vector<LoopPlace>& loops) {
+  std::string text;
+  for (const LoopPlace& l : loops)
+    text += (text.empty() ? "iteration " : ", ") + std::to_string(l.iteration) + " of " + l.loop->name();
+  return text;
+}
 
-  Expected<CheckReport> run(std::span<const Literal> arguments) {
-    using Kind = runtime::Allocation::Kind;
-    for (std::size_t a = 0; a < memory_.size(); ++a) {
-      const runtime::Allocation& allocation = c_.program.allocations[a];
-      if (allocation.kind == Kind::Constant) {
-        const auto from = c_.program.constants[static_cast<std::size_t>(allocation.number)].bytes();
-        std::copy(from.begin(), from.end(), memory_[a].data());
-      }
-    }
-    std::size_t leaf = 0;
-    for (const Instruction* p : c_.module->entry()->parameters())
-      for (std::int64_t l = 0; l < num_leaves(p->shape()); ++l, ++leaf)
-        store_literal(arguments[leaf], *leaves(p->shape())[static_cast<std::size_t>(l)], bytes(c_.assignment.slice(*p, l)));
-    TRY(computation(*c_.module->entry()));
-    const Instruction& root = *c_.module->entry()->root();
-    for (std::int64_t l = 0; l < num_leaves(root.shape()); ++l) report_.results.push_back(value(root, l));
+Difference difference(const Instruction& step, const Instruction& i, std::string message,
+                      const std::vector<LoopPlace>& loops) {
+  return {i.name(),           step.name(),  std::string(hlo::name(i.opcode())) + " " + to_string(i.shape(), false),
+          std::move(message), source_of(i), text_of(loops)};
+}
+
+// What runs as a step of its own and means the same whenever it runs.
+bool can_be_interpreted(const Instruction& i) {
+  if (hlo::has_side_effect(i) || hlo::kind(i.opcode()) == hlo::OpcodeKind::Collective) return false;
+  if (i.opcode() == Opcode::CustomCall || i.opcode() == Opcode::Parameter || i.opcode() == Opcode::Constant)
+    return false;
+  for (const Instruction* operand : i.operands())
+    if (operand->shape().is_token()) return false;
+  return true;
+}
+
+class Checker : public StepWalker {
+ public:
+  Checker(const Compiled& compiled, const CheckOptions& options) : StepWalker(compiled), options_(options) {}
+
+  CheckReport take_report() {
+    report_.results = results();
     report_.instructions = static_cast<std::int64_t>(checked_.size());
     return std::move(report_);
   }
 
  private:
-  // Steps are numbered as observers count them: a loop before what it holds.
-  void index_steps(const runtime::Steps& steps, std::size_t& number) {
-    for (const runtime::Step& step : steps) {
-      for (const Instruction* i : c_.step_instructions[number]) steps_[i].push_back(&step);
-      ++number;
-      if (const auto* loop = std::get_if<runtime::While>(&step.of)) {
-        index_steps(loop->condition, number);
-        index_steps(loop->body, number);
-      } else if (const auto* conditional = std::get_if<runtime::Conditional>(&step.of)) {
-        for (const runtime::Steps& branch : conditional->branches) index_steps(branch, number);
-      }
-    }
+  Expected<> visit(const Instruction& i) override {
+    if (!has_steps(i) || !wanted(i)) return run(i);
+    if (i.opcode() == Opcode::Fusion)
+      return run_fusion(i,
+                        [&](const Instruction& inner, std::span<const Literal> operands, std::optional<Literal> shown) {
+                          return check_inner(i, inner, operands, std::move(shown));
+                        });
+    return can_be_interpreted(i) && interpreter_work(i) <= options_.max_work ? check_step(i) : run(i);
   }
-
-  std::span<std::byte> bytes(const buffers::Slice& s) {
-    return {memory_[static_cast<std::size_t>(s.allocation)].data() + s.offset, static_cast<std::size_t>(s.bytes)};
-  }
-
-  Literal value(const Instruction& i, std::int64_t leaf) {
-    const Shape& shape = *leaves(i.shape())[static_cast<std::size_t>(leaf)];
-    return load_literal(shape, bytes(c_.assignment.slice(i, leaf)));
-  }
-
-  Literal whole_value(const Instruction& i) {
-    std::vector<Literal> flat;
-    for (std::int64_t l = 0; l < num_leaves(i.shape()); ++l) flat.push_back(value(i, l));
-    std::size_t at = 0;
-    return assemble(i.shape(), flat, at);
-  }
-
-  static Literal assemble(const Shape& shape, std::vector<Literal>& flat, std::size_t& at) {
-    if (!shape.is_tuple()) return std::move(flat[at++]);
-    std::vector<Literal> elements;
-    for (const Shape& e : shape.elements()) elements.push_back(assemble(e, flat, at));
-    return Literal::tuple(std::move(elements));
-  }
-
-  Expected<> computation(const Computation& c) {
-    for (const Instruction& i : c.instructions()) TRY(instruction(i));
-    return {};
-  }
-
-  Expected<> instruction(const Instruction& i) {
-    switch (i.opcode()) {
-      case Opcode::Fusion: return fusion(i);
-      case Opcode::While: {
-        for (;;) {
-          TRY(computation(*i.condition()));
-          if (bytes(c_.assignment.slice(*i.condition()->root()))[0] == std::byte{0}) return {};
-          TRY(computation(*i.body()));
-        }
-      }
-      case Opcode::Conditional: {
-        const Literal selector = value(*i.operand(0), 0);
-        const std::int64_t count = static_cast<std::int64_t>(i.called().size());
-        std::int64_t branch = element_as_int64(selector, 0);
-        if (selector.dtype() == DType::Pred) branch = branch != 0 ? 0 : 1;
-        if (branch < 0 || branch >= count) branch = count - 1;
-        return computation(*i.called(branch));
-      }
-      case Opcode::Call: return computation(*i.to_apply());
-      default: return call_steps(i);
-    }
-  }
-
-  Expected<> call_steps(const Instruction& i) {
-    const auto found = steps_.find(&i);
-    if (found == steps_.end()) return {};
-    for (const runtime::Step* step : found->second) {
-      if (const auto* copy = std::get_if<runtime::Copy>(&step->of)) {
-        const auto from = at(copy->from);
-        std::copy(from, from + copy->from.size_bytes, at(copy->to));
-      } else if (const auto* call = std::get_if<runtime::Call>(&step->of)) {
-        std::vector<void*> pointers;
-        for (const runtime::Slice& s : call->arguments) pointers.push_back(at(s));
-        base::AlignedBytes scratch(call->scratch_bytes);
-        call->function(pointers.data(), 0, call->blocks, scratch.data());
-        if (call->may_fail) TRY(check_status(*call));
-      }
-    }
-    return {};
-  }
-
-  Expected<> check_status(const runtime::Call& call) {
-    for (const runtime::Slice& s : call.arguments) {
-      if (c_.program.allocations[static_cast<std::size_t>(s.allocation)].kind != runtime::Allocation::Kind::Status) continue;
-      auto& status = *reinterpret_cast<base::RunStatus*>(at(s));
-      if (base::has_failed(status)) return base::take_failure(status, call.name);
-    }
-    return {};
-  }
-
-  std::byte* at(const runtime::Slice& s) { return memory_[static_cast<std::size_t>(s.allocation)].data() + s.offset; }
 
   bool wanted(const Instruction& i) {
     const std::int64_t n = ++runs_[&i];
@@ -158,104 +70,148 @@ class Checker {
     return options_.every_run || std::has_single_bit(static_cast<std::uint64_t>(n));
   }
 
-  Expected<> fusion(const Instruction& i) {
-    if (!wanted(i)) {
-      return call_steps(i);
-    }
-    std::unordered_map<const Instruction*, Literal> values;
-    const Computation& body = *i.called(0);
-    for (const Instruction* p : body.parameters()) values[p] = whole_value(*i.operand(p->parameter_number()));
-    TRY(call_steps(i));
-    const auto results = fusion::results_of(i);
-    std::unordered_map<const Instruction*, std::int64_t> leaf_of;
-    std::int64_t leaf = 0;
-    for (const Instruction* r : results) {
-      leaf_of.emplace(r, leaf);
-      leaf += num_leaves(r->shape());
-    }
-    for (const Instruction& inner : body.instructions()) {
-      if (inner.opcode() == Opcode::Parameter || (inner.opcode() == Opcode::Tuple && inner.is_root())) continue;
-      TRY(inner_instruction(i, inner, leaf_of, values));
-    }
-    return {};
+  Expected<> check_step(const Instruction& i) {
+    std::vector<Literal> operands;
+    for (const Instruction* operand : i.operands()) operands.push_back(whole_value(*operand));
+    TRY(run(i));
+    const Literal want = TRY(interp::evaluate_instruction(i, operands));
+    return compare(i, i, operands, whole_value(i), want);
   }
 
-  // Interprets one instruction on the compiled run's operands; where the compiled value is visible it is compared and goes on
-  // to the users.
-  Expected<> inner_instruction(const Instruction& outer, const Instruction& inner,
-                               const std::unordered_map<const Instruction*, std::int64_t>& leaf_of,
-                               std::unordered_map<const Instruction*, Literal>& values) {
-    const auto visible = leaf_of.find(&inner);
-    if (interpreter_work(inner) > options_.max_work) {
+  // Interprets one instruction on the compiled run's operands; where the compiled value is visible it is compared and
+  // goes on to the users.
+  Expected<Literal> check_inner(const Instruction& step, const Instruction& i, std::span<const Literal> operands,
+                                std::optional<Literal> shown) {
+    if (interpreter_work(i) > options_.max_work) {
       ++report_.skipped;
-      if (visible == leaf_of.end())
-        return fail(Code::ResourceExhausted, inner.name(), ": too large to interpret, and its value is not visible");
-      values[&inner] = leaf_range(outer, inner, visible->second);
-      return {};
+      if (!shown)
+        return fail(Code::ResourceExhausted, i.name(), ": too large to interpret, and its value is not visible");
+      return *std::move(shown);
     }
-    std::vector<Literal> operands;
-    for (const Instruction* operand : inner.operands()) operands.push_back(values.at(operand));
-    Literal want = TRY(interp::evaluate_instruction(inner, operands));
-    if (visible == leaf_of.end()) {
-      values[&inner] = std::move(want);
-      return {};
-    }
-    Literal got = leaf_range(outer, inner, visible->second);
-    checked_[&inner] = true;
+    Literal want = TRY(interp::evaluate_instruction(i, operands));
+    if (!shown) return want;
+    TRY(compare(step, i, operands, *shown, want));
+    return *std::move(shown);
+  }
+
+  Expected<> compare(const Instruction& step, const Instruction& i, std::span<const Literal> operands,
+                     const Literal& got, const Literal& want) {
+    checked_.insert(&i);
     ++report_.checks;
     const auto got_leaves = hlo::leaves(got), want_leaves = hlo::leaves(want);
     for (std::size_t l = 0; l < got_leaves.size(); ++l) {
       if (!got_leaves[l]->shape().is_array()) continue;
-      auto problem = TRY(differs(inner, operands, *got_leaves[l], *want_leaves[l]));
+      auto problem = TRY(differs(i, operands, *got_leaves[l], *want_leaves[l]));
       if (problem && report_.differences.size() < kMaxDifferences)
-        report_.differences.push_back({inner.name(), outer.name() + ": " + std::string(hlo::name(inner.opcode())) + " " +
-                                                         to_string(inner.shape(), false) + ", run " +
-                                                         std::to_string(runs_[&outer]) + ": " + *problem});
+        report_.differences.push_back(difference(step, i, *std::move(problem), loops()));
     }
-    values[&inner] = std::move(got);
     return {};
   }
 
-  Literal leaf_range(const Instruction& outer, const Instruction& inner, std::int64_t first) {
-    std::vector<Literal> flat;
-    for (std::int64_t l = 0; l < num_leaves(inner.shape()); ++l) flat.push_back(value(outer, first + l));
-    std::size_t at = 0;
-    return assemble(inner.shape(), flat, at);
-  }
-
-  const Compiled& c_;
   const CheckOptions& options_;
   CheckReport report_;
-  std::vector<base::AlignedBytes> memory_;
-  std::unordered_map<const Instruction*, std::vector<const runtime::Step*>> steps_;
   std::unordered_map<const Instruction*, std::int64_t> runs_;
-  std::unordered_map<const Instruction*, bool> checked_;
+  std::unordered_set<const Instruction*> checked_;
 };
 
-// The checker has all memory at once; what the system lacks would end the process.
-Expected<> check_memory(const runtime::Program& program) {
-  const std::int64_t available = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-  std::int64_t bytes = 0;
-  for (const runtime::Allocation& a : program.allocations) {
-    bytes += std::min(a.size_bytes, available);
-    if (bytes >= available)
-      return fail(Code::ResourceExhausted, program.name, ": needs more memory than this machine's ", available >> 20,
-                  " MiB");
+// The first element that is a NaN or an infinity, or nothing.
+std::optional<std::string> not_finite(const Literal& literal) {
+  for (const Literal* leaf : hlo::leaves(literal)) {
+    if (!leaf->shape().is_array() || !is_floating(real_type(leaf->dtype()))) continue;
+    const bool complex = is_complex(leaf->dtype());
+    Literal parts = *leaf;
+    const std::int64_t count = leaf->num_elements() * (complex ? 2 : 1);
+    if (complex)
+      parts = Literal::from_bytes(Shape::array(real_type(leaf->dtype()), {count}),
+                                  {leaf->bytes().begin(), leaf->bytes().end()});
+    for (std::int64_t e = 0; e < count; ++e)
+      if (const double x = element_as_double(parts, e); !std::isfinite(x))
+        return "element " + std::to_string(complex ? e / 2 : e) + " is " +
+               (std::isnan(x) ? "nan"
+                : x > 0       ? "inf"
+                              : "-inf");
   }
-  return {};
+  return std::nullopt;
 }
 
-}  // namespace
+bool any_not_finite(std::span<const Literal> values) {
+  for (const Literal& v : values)
+    if (not_finite(v)) return true;
+  return false;
+}
 
-Expected<CheckReport> check(std::unique_ptr<hlo::Module> module, std::span<const Literal> arguments,
-                            const CheckOptions& options) {
+/// Ends the walk, with Cancelled, at the first instruction that makes what is not finite.
+class NanFinder : public StepWalker {
+ public:
+  using StepWalker::StepWalker;
+  NotFinite result;
+
+ private:
+  Expected<> visit(const Instruction& i) override {
+    if (!has_steps(i)) return {};
+    if (i.opcode() == Opcode::Fusion)
+      return run_fusion(i,
+                        [&](const Instruction& inner, std::span<const Literal> operands, std::optional<Literal> shown) {
+                          return look_inside(i, inner, operands, std::move(shown));
+                        });
+    std::vector<Literal> operands;
+    for (const Instruction* operand : i.operands()) operands.push_back(whole_value(*operand));
+    TRY(run(i));
+    return look(i, i, operands, whole_value(i));
+  }
+
+  Expected<Literal> look_inside(const Instruction& step, const Instruction& i, std::span<const Literal> operands,
+                                std::optional<Literal> shown) {
+    Literal value = shown ? *std::move(shown) : TRY(interp::evaluate_instruction(i, operands));
+    TRY(look(step, i, operands, value));
+    return value;
+  }
+
+  Expected<> look(const Instruction& step, const Instruction& i, std::span<const Literal> operands,
+                  const Literal& value) {
+    if (i.opcode() == Opcode::Constant || any_not_finite(operands)) return {};
+    auto problem = not_finite(value);
+    if (!problem) return {};
+    result.found = true;
+    result.place = difference(step, i, *std::move(problem), loops());
+    return fail(Code::Cancelled, "found");
+  }
+};
+
+Expected<Compiled> compile_for_walk(std::unique_ptr<hlo::Module> module, const CheckOptions& options) {
   Options compile_options;
   compile_options.threads = options.threads;
   compile_options.regions = false;
   compile_options.taps = true;
-  const Compiled compiled = TRY(compile(std::move(module), compile_options));
-  TRY(check_memory(compiled.program));
-  return Checker(compiled, options).run(arguments);
+  compile_options.change_kernels = options.change_kernels;
+  return compile(std::move(module), compile_options);
+}
+
+}  // namespace
+
+std::string to_string(const Difference& d) {
+  std::string text = d.instruction + ": " + d.what + ", in " + d.kernel;
+  if (!d.loops.empty()) text += ", " + d.loops;
+  if (!d.source.empty()) text += ", from " + d.source;
+  return text + ": " + d.message;
+}
+
+Expected<CheckReport> check(std::unique_ptr<hlo::Module> module, std::span<const Literal> arguments,
+                            const CheckOptions& options) {
+  const Compiled compiled = TRY(compile_for_walk(std::move(module), options));
+  Checker checker(compiled, options);
+  TRY(checker.walk(arguments));
+  return checker.take_report();
+}
+
+Expected<NotFinite> first_not_finite(std::unique_ptr<hlo::Module> module, std::span<const Literal> arguments,
+                                     const CheckOptions& options) {
+  const Compiled compiled = TRY(compile_for_walk(std::move(module), options));
+  NanFinder finder(compiled);
+  for (const Literal& a : arguments) finder.result.arguments += not_finite(a).has_value();
+  const Expected<> walked = finder.walk(arguments);
+  if (!walked && !finder.result.found) return walked.error();
+  return finder.result;
 }
 
 }  // namespace hloom::compiler

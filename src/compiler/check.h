@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "hlo/literal.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
+#include "kernels/kernel.h"
 
 namespace hloom::compiler {
 
@@ -19,13 +21,21 @@ struct CheckOptions {
   bool every_run = false;
   /// Instructions whose interpretation would take more steps than this are run but not checked, and counted.
   double max_work = 2e9;
+  /// For tests: changes the kernels before code is made of them.
+  std::function<void(std::vector<kernels::Kernel>&)> change_kernels;
 };
 
 /// An instruction whose compiled value is not within what the numeric contract allows.
 struct Difference {
   std::string instruction;
+  std::string kernel;   ///< or routine, or copy: the step that it is in
+  std::string what;     ///< opcode and shape
   std::string message;  ///< element, both values, the bound
+  std::string source;   ///< "model.py:12"; empty: not known
+  std::string loops;    ///< "iteration 3 of while.1, 0 of while.2"; empty: in none
 };
+/// All of it in a line.
+std::string to_string(const Difference&);
 
 struct CheckReport {
   std::int64_t instructions = 0;  ///< that were checked at least once
@@ -42,5 +52,16 @@ struct CheckReport {
 /// Errors: those of compile() and of the interpreter.
 Expected<CheckReport> check(std::unique_ptr<hlo::Module>, std::span<const hlo::Literal> arguments,
                             const CheckOptions& = {});
+
+/// An instruction that makes a NaN or an infinity out of finite operands.
+struct NotFinite {
+  Difference place;    ///< `message` has the element and its value
+  bool found = false;
+  std::int64_t arguments = 0;  ///< leaves of the parameters that have one from the start
+};
+
+/// Runs as check() does, up to the first such instruction. Constants make none. Errors: as check().
+Expected<NotFinite> first_not_finite(std::unique_ptr<hlo::Module>, std::span<const hlo::Literal> arguments,
+                                     const CheckOptions& = {});
 
 }  // namespace hloom::compiler

@@ -78,6 +78,7 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
   stages.finished("buffers");
 
   TRY(build_program(c, options));
+  if (options.change_kernels) options.change_kernels(c.kernels);
   stages.finished("kernels");
   if (!options.generate_code) return c;
 

@@ -29,6 +29,8 @@ struct Options {
   /// Called after each stage that changed something: a name that sorts (`07-fold-transpose.hlo`) and the text.
   std::function<void(const std::string& name, const std::string& text)> dump;
   std::vector<passes::PassTime>* pass_times = nullptr;
+  /// For tests: changes the kernels before code is made of them.
+  std::function<void(std::vector<kernels::Kernel>&)> change_kernels;
 };
 
 /// A compiled program with all that was decided on the way.

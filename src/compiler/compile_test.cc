@@ -414,7 +414,9 @@ TEST(Check, IsCleanAndSeesInsideKernels) {
   auto module = read_program(mixed());
   ASSERT_TRUE(module);
   const Literal x = random_array(Shape::array(DType::F32, {64, 300}));
-  const auto report = check(*std::move(module), std::span(&x, 1), {.threads = 0, .every_run = true});
+  CheckOptions options;
+  options.every_run = true;
+  const auto report = check(*std::move(module), std::span(&x, 1), options);
   ASSERT_TRUE(report) << report.error().message();
   EXPECT_TRUE(report->differences.empty()) << report->differences[0].message;
   // The hyperbolic tangent is inside the kernel of the reduce; it is seen in each of three iterations.

@@ -1,0 +1,171 @@
+// Faults planted in kernels and between stages: what finds them names the place.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/bisect.h"
+#include "compiler/check.h"
+#include "compiler/read_program.h"
+
+namespace hloom::compiler {
+namespace {
+
+using hlo::Literal;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Four times 2·x + 1.
+constexpr const char* kLoop = R"(HloModule loop
+cond { s = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(4)
+  ROOT c = pred[] compare(i, n), direction=LT }
+body { s = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[4] get-tuple-element(s), index=1
+  two = f32[] constant(2)
+  twos = f32[4] broadcast(two), dimensions={}
+  one = f32[] constant(1)
+  ones = f32[4] broadcast(one), dimensions={}
+  m = f32[4] multiply(x, twos)
+  a = f32[4] add(m, ones), metadata={op_name="jit(f)/add" source_file="model.py" source_line=12}
+  k = s32[] constant(1)
+  j = s32[] add(i, k)
+  ROOT t = (s32[], f32[4]) tuple(j, a) }
+ENTRY main {
+  x = f32[4] parameter(0)
+  z = s32[] constant(0)
+  init = (s32[], f32[4]) tuple(z, x)
+  w = (s32[], f32[4]) while(init), condition=cond, body=body
+  ROOT r = f32[4] get-tuple-element(w), index=1
+})";
+
+std::unique_ptr<hlo::Module> parse(std::string_view text) {
+  auto module = read_program(text);
+  if (!module) ADD_FAILURE() << module.error().message();
+  return module ? *std::move(module) : nullptr;
+}
+
+Literal floats(std::vector<float> values) {
+  Literal literal(Shape::array(DType::F32, {static_cast<std::int64_t>(values.size())}));
+  std::ranges::copy(values, literal.mutable_data<float>().begin());
+  return literal;
+}
+
+// Lines of floats with this opcode get another.
+void change(kernels::Kernel& kernel, kernels::Block& block, hlo::Opcode from, hlo::Opcode to) {
+  for (kernels::Statement& s : block) {
+    if (auto* line = std::get_if<kernels::Line>(&s.of)) {
+      const DType type = kernel.values[static_cast<std::size_t>(line->result)].type;
+      if (line->opcode == from && is_floating(type)) line->opcode = to;
+    } else if (auto* loop = std::get_if<kernels::Loop>(&s.of)) {
+      change(kernel, loop->body, from, to);
+    }
+  }
+}
+
+CheckOptions with_fault(hlo::Opcode from, hlo::Opcode to) {
+  CheckOptions options;
+  options.change_kernels = [=](std::vector<kernels::Kernel>& kernels) {
+    for (kernels::Kernel& k : kernels) change(k, k.body, from, to);
+  };
+  return options;
+}
+
+TEST(Check, NamesTheInstructionThatIsMiscompiled) {
+  const std::vector<Literal> x{floats({1, 2, 3, 4})};
+  const auto clean = check(parse(kLoop), x);
+  ASSERT_TRUE(clean) << clean.error().message();
+  EXPECT_TRUE(clean->differences.empty()) << to_string(clean->differences[0]);
+
+  const auto report = check(parse(kLoop), x, with_fault(hlo::Opcode::Add, hlo::Opcode::Subtract));
+  ASSERT_TRUE(report) << report.error().message();
+  ASSERT_FALSE(report->differences.empty());
+  const Difference& first = report->differences[0];
+  EXPECT_THAT(first.what, StartsWith("add f32[4]"));
+  EXPECT_EQ(first.source, "model.py:12 (jit(f)/add)");
+  EXPECT_THAT(first.loops, StartsWith("iteration 0 of "));
+  EXPECT_THAT(first.message, HasSubstr("1 instead of 3"));
+  EXPECT_THAT(first.kernel, HasSubstr("fusion"));
+  // The multiply before it is right, and is not named.
+  for (const Difference& d : report->differences) EXPECT_THAT(d.what, StartsWith("add f32[4]"));
+}
+
+TEST(Check, SeesAFaultThatOnlySomeIterationsShow) {
+  // 2·2 is 2+2; then it is 5.
+  const std::vector<Literal> x{floats({2, 2, 2, 2})};
+  const auto report = check(parse(kLoop), x, with_fault(hlo::Opcode::Multiply, hlo::Opcode::Add));
+  ASSERT_TRUE(report) << report.error().message();
+  ASSERT_FALSE(report->differences.empty());
+  EXPECT_THAT(report->differences[0].what, StartsWith("multiply f32[4]"));
+  EXPECT_THAT(report->differences[0].loops, StartsWith("iteration 1 of "));
+}
+
+TEST(FirstNotFinite, NamesInstructionIterationAndSource) {
+  const std::vector<Literal> x{floats({1, 1, 6e37F, 1})};  // 2x + 1 overflows in the third iteration
+  const auto found = first_not_finite(parse(kLoop), x);
+  ASSERT_TRUE(found) << found.error().message();
+  ASSERT_TRUE(found->found);
+  EXPECT_THAT(found->place.what, StartsWith("multiply f32[4]"));
+  EXPECT_THAT(found->place.message, HasSubstr("element 2 is inf"));
+  EXPECT_THAT(found->place.loops, StartsWith("iteration 2 of "));
+}
+
+TEST(FirstNotFinite, ConstantsAndArgumentsMakeNone) {
+  constexpr const char* kMax = R"(HloModule m
+max { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b) }
+ENTRY e {
+  x = f32[4] parameter(0)
+  l = f32[] constant(-inf)
+  ROOT r = f32[] reduce(x, l), dimensions={0}, to_apply=max
+})";
+  const auto none = first_not_finite(parse(kMax), std::vector{floats({1, 2, 3, 4})});
+  ASSERT_TRUE(none) << none.error().message();
+  EXPECT_FALSE(none->found) << to_string(none->place);
+  EXPECT_EQ(none->arguments, 0);
+  const auto given =
+      first_not_finite(parse(kMax), std::vector{floats({1, std::numeric_limits<float>::infinity(), 3, 4})});
+  ASSERT_TRUE(given) << given.error().message();
+  EXPECT_FALSE(given->found);
+  EXPECT_EQ(given->arguments, 1);
+}
+
+constexpr const char* kSum = R"(HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] add(x, x)
+  ROOT r = f32[4] negate(y)
+})";
+constexpr const char* kWrongSum = R"(HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] multiply(x, x)
+  ROOT r = f32[4] negate(y)
+})";
+
+TEST(Bisect, NamesTheStageAfterWhichResultsPart) {
+  const std::vector<Literal> x{floats({1, 2, 3, 4})};
+  const std::vector<StageText> stages{{"first", kSum}, {"second", kWrongSum}, {"third", kWrongSum}};
+  const auto found = bisect(*parse(kSum), stages, x);
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->stage, "second");
+  EXPECT_EQ(found->stages, 2);
+  EXPECT_THAT(found->message, HasSubstr("-1 instead of -2"));
+}
+
+TEST(Bisect, StagesOfTheCompilerAgreeAndAFaultInKernelsIsSeen) {
+  const std::vector<Literal> x{floats({1, 2, 3, 4})};
+  const auto clean = bisect_passes(*parse(kLoop), x);
+  ASSERT_TRUE(clean) << clean.error().message();
+  EXPECT_EQ(clean->stage, "") << clean->message;
+  EXPECT_GE(clean->stages, 3);
+  Options options;
+  options.change_kernels = with_fault(hlo::Opcode::Add, hlo::Opcode::Subtract).change_kernels;
+  const auto found = bisect_passes(*parse(kLoop), x, options);
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->stage, "kernels and code");
+}
+
+}  // namespace
+}  // namespace hloom::compiler

@@ -1,0 +1,198 @@
+#include "compiler/step_walker.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "base/run_status.h"
+#include "base/try.h"
+#include "compiler/layout_bytes.h"
+#include "compiler/leaves.h"
+#include "fusion/taps.h"
+#include "hlo/source_place.h"
+
+namespace hloom::compiler {
+
+using hlo::Computation;
+using hlo::Instruction;
+using hlo::Literal;
+using hlo::Opcode;
+
+std::string source_of(const Instruction& i) {
+  const hlo::Metadata& m = i.annotations().metadata;
+  std::string place = hlo::source_place(i, i.module());
+  if (place.empty() && i.line() > 0) place = "line " + std::to_string(i.line()) + " of the text";
+  if (m.op_name.empty()) return place;
+  return place.empty() ? m.op_name : place + " (" + m.op_name + ")";
+}
+
+StepWalker::StepWalker(const Compiled& compiled) : c_(compiled) {
+  std::size_t number = 0;
+  index_steps(c_.program.steps, number);
+}
+
+// The walker has all memory at once; what the system lacks would end the process.
+Expected<> StepWalker::check_memory() const {
+  const std::int64_t available = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  std::int64_t sum = 0;
+  for (const runtime::Allocation& a : c_.program.allocations) {
+    sum += std::min(a.size_bytes, available);
+    if (sum >= available)
+      return fail(Code::ResourceExhausted, c_.program.name, ": needs more memory than this machine's ", available >> 20,
+                  " MiB");
+  }
+  return {};
+}
+
+Expected<> StepWalker::walk(std::span<const Literal> arguments) {
+  TRY(check_memory());
+  for (const runtime::Allocation& a : c_.program.allocations) {
+    memory_.emplace_back(a.size_bytes);
+    std::ranges::fill(memory_.back().bytes(), std::byte{0});
+    if (a.kind != runtime::Allocation::Kind::Constant) continue;
+    const auto from = c_.program.constants[static_cast<std::size_t>(a.number)].bytes();
+    std::copy(from.begin(), from.end(), memory_.back().data());
+  }
+  std::size_t leaf = 0;
+  for (const Instruction* p : c_.module->entry()->parameters()) {
+    const auto shapes = leaves(p->shape());
+    for (std::size_t l = 0; l < shapes.size(); ++l, ++leaf)
+      if (shapes[l]->is_array())
+        store_literal(arguments[leaf], *shapes[l], bytes(c_.assignment.slice(*p, static_cast<std::int64_t>(l))));
+  }
+  return computation(*c_.module->entry());
+}
+
+std::vector<Literal> StepWalker::results() {
+  const Instruction& root = *c_.module->entry()->root();
+  std::vector<Literal> values;
+  for (std::int64_t l = 0; l < num_leaves(root.shape()); ++l) values.push_back(value(root, l));
+  return values;
+}
+
+// Steps are numbered as observers count them: a loop before what it holds.
+void StepWalker::index_steps(const runtime::Steps& steps, std::size_t& number) {
+  for (const runtime::Step& step : steps) {
+    for (const Instruction* i : c_.step_instructions[number]) steps_[i].push_back(&step);
+    ++number;
+    if (const auto* loop = std::get_if<runtime::While>(&step.of)) {
+      index_steps(loop->condition, number);
+      index_steps(loop->body, number);
+    } else if (const auto* conditional = std::get_if<runtime::Conditional>(&step.of)) {
+      for (const runtime::Steps& branch : conditional->branches) index_steps(branch, number);
+    }
+  }
+}
+
+std::span<std::byte> StepWalker::bytes(const buffers::Slice& s) {
+  return {memory_[static_cast<std::size_t>(s.allocation)].data() + s.offset, static_cast<std::size_t>(s.bytes)};
+}
+
+std::byte* StepWalker::at(const runtime::Slice& s) {
+  return memory_[static_cast<std::size_t>(s.allocation)].data() + s.offset;
+}
+
+Literal StepWalker::value(const Instruction& i, std::int64_t leaf) {
+  const Shape& shape = *leaves(i.shape())[static_cast<std::size_t>(leaf)];
+  return shape.is_array() ? load_literal(shape, bytes(c_.assignment.slice(i, leaf))) : Literal(shape);
+}
+
+Literal StepWalker::whole_value(const Instruction& i) {
+  std::vector<Literal> flat;
+  for (std::int64_t l = 0; l < num_leaves(i.shape()); ++l) flat.push_back(value(i, l));
+  std::span<const Literal> rest(flat);
+  return take_value(i.shape(), rest);
+}
+
+Expected<> StepWalker::computation(const Computation& c) {
+  for (const Instruction& i : c.instructions()) TRY(instruction(i));
+  return {};
+}
+
+Expected<> StepWalker::instruction(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::While: return run_while(i);
+    case Opcode::Conditional: {
+      const Literal selector = value(*i.operand(0), 0);
+      const auto count = static_cast<std::int64_t>(i.called().size());
+      std::int64_t branch = element_as_int64(selector, 0);
+      if (selector.dtype() == DType::Pred) branch = branch != 0 ? 0 : 1;
+      if (branch < 0 || branch >= count) branch = count - 1;
+      return computation(*i.called(branch));
+    }
+    case Opcode::Call: return computation(*i.to_apply());
+    default: return visit(i);
+  }
+}
+
+Expected<> StepWalker::run_while(const Instruction& i) {
+  for (loops_.push_back({&i, 0});; ++loops_.back().iteration) {
+    TRY(computation(*i.condition()));
+    if (bytes(c_.assignment.slice(*i.condition()->root()))[0] == std::byte{0}) break;
+    TRY(computation(*i.body()));
+  }
+  loops_.pop_back();
+  return {};
+}
+
+Expected<> StepWalker::run(const Instruction& i) {
+  const auto found = steps_.find(&i);
+  if (found == steps_.end()) return {};
+  for (const runtime::Step* step : found->second) {
+    if (const auto* copy = std::get_if<runtime::Copy>(&step->of)) {
+      const auto from = at(copy->from);
+      std::copy(from, from + copy->from.size_bytes, at(copy->to));
+    } else if (const auto* one = std::get_if<runtime::Call>(&step->of)) {
+      TRY(call(*one));
+    }
+  }
+  return {};
+}
+
+Expected<> StepWalker::call(const runtime::Call& call) {
+  std::vector<void*> pointers;
+  for (const runtime::Slice& s : call.arguments) pointers.push_back(at(s));
+  base::AlignedBytes scratch(call.scratch_bytes);
+  call.function(pointers.data(), 0, call.blocks, scratch.data());
+  if (!call.may_fail) return {};
+  for (const runtime::Slice& s : call.arguments) {
+    if (c_.program.allocations[static_cast<std::size_t>(s.allocation)].kind != runtime::Allocation::Kind::Status)
+      continue;
+    auto& status = *reinterpret_cast<base::RunStatus*>(at(s));
+    if (base::has_failed(status)) return base::take_failure(status, call.name);
+  }
+  return {};
+}
+
+std::optional<Literal> StepWalker::shown(const Instruction& fusion, const Instruction& inner,
+                                         const std::unordered_map<const Instruction*, std::int64_t>& leaf_of) {
+  const auto found = leaf_of.find(&inner);
+  if (found == leaf_of.end()) return std::nullopt;
+  std::vector<Literal> flat;
+  for (std::int64_t l = 0; l < num_leaves(inner.shape()); ++l) flat.push_back(value(fusion, found->second + l));
+  std::span<const Literal> rest(flat);
+  return take_value(inner.shape(), rest);
+}
+
+Expected<> StepWalker::run_fusion(const Instruction& fusion, const Inner& inner) {
+  std::unordered_map<const Instruction*, Literal> values;
+  const Computation& body = *fusion.called(0);
+  for (const Instruction* p : body.parameters()) values[p] = whole_value(*fusion.operand(p->parameter_number()));
+  TRY(run(fusion));
+  std::unordered_map<const Instruction*, std::int64_t> leaf_of;
+  std::int64_t leaf = 0;
+  for (const Instruction* r : fusion::results_of(fusion)) {
+    leaf_of.emplace(r, leaf);
+    leaf += num_leaves(r->shape());
+  }
+  for (const Instruction& i : body.instructions()) {
+    if (i.opcode() == Opcode::Parameter || (i.opcode() == Opcode::Tuple && i.is_root())) continue;
+    std::vector<Literal> operands;
+    for (const Instruction* operand : i.operands()) operands.push_back(values.at(operand));
+    values[&i] = TRY(inner(i, operands, shown(fusion, i, leaf_of)));
+  }
+  return {};
+}
+
+}  // namespace hloom::compiler
