@@ -1,8 +1,9 @@
 // Runs random modules against the interpreter, each batch in a process of its own:
 //
-//   fuzz_modules --seeds 0:20000 [--jobs 2] [--out DIR] [--deadline 60]
+//   fuzz_modules --seeds 0:20000 [--quick] [--deadline SECONDS] [--out DIR]
 //
-// Prints what differs, aborts or hangs, with its seed; exit status 1 if anything does.
+// Prints what differs, aborts or hangs, with its seed; exit status 1 if anything does. DIR gets each such module,
+// SEED.hlo and SEED.npz, and a small one with the same fault, SEED.small.hlo and SEED.small.npz, for hloom check.
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 #include "arrays/npz.h"
 #include "compiler/agreement.h"
 #include "generate/generate.h"
+#include "shrink/shrink.h"
 #include "text/print.h"
 
 namespace {
@@ -118,17 +120,49 @@ class Batch {
   std::string held_;
 };
 
-void keep_program(const Words& words, std::uint64_t seed) {
-  if (words.out.empty()) return;
-  const auto module = generate::module(seed);
-  const std::string path = words.out + "/" + std::to_string(seed);
-  std::ofstream(path + ".hlo") << text::print(*module);
+void write_program(const std::string& path, const shrink::Program& program) {
+  std::ofstream(path + ".hlo") << text::print(*program.module);
   arrays::Npz npz;
   std::size_t n = 0;
-  for (const hlo::Literal& a : generate::arguments(*module, seed))
-    npz.add("arg" + std::to_string(n++), arrays::to_array(a));
+  for (const hlo::Literal& a : program.arguments) npz.add("arg" + std::to_string(n++), arrays::to_array(a));
   if (const auto written = arrays::write_npz(path + ".npz", npz); !written)
     std::fprintf(stderr, "%s\n", written.error().message().c_str());
+}
+
+/// How a module fails, so that a smaller one fails alike.
+enum class Fault { None, Differs, Refused, Unimplemented, Signal, Hangs };
+
+Fault fault_in_child(const shrink::Program& program) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(0);
+    alarm(20);
+    compiler::AgreementOptions options;
+    options.max_interpreter_steps = 20'000;
+    const auto found = compiler::Agreement(options).difference(*program.module, program.arguments);
+    if (!found && found.error().code() == Code::ResourceExhausted) _exit(0);
+    _exit(found ? (*found ? 1 : 0) : found.error().code() == Code::Unimplemented ? 3 : 2);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) return WTERMSIG(status) == SIGALRM ? Fault::Hangs : Fault::Signal;
+  return static_cast<Fault>(WEXITSTATUS(status));
+}
+
+void keep_program(const Words& words, std::uint64_t seed) {
+  if (words.out.empty()) return;
+  shrink::Program program{generate::module(seed), {}, true};
+  program.arguments = generate::arguments(*program.module, seed);
+  const std::string path = words.out + "/" + std::to_string(seed);
+  write_program(path, program);
+  const Fault fault = fault_in_child(program);
+  if (fault == Fault::None || fault == Fault::Hangs) return;
+  const auto same = [&](const shrink::Program& p) { return fault_in_child(p) == fault; };
+  const shrink::Result small = shrink::shrink(std::move(program), same, {.max_tries = 1500, .progress = {}});
+  write_program(path + ".small", small.program);
+  std::printf("%s", text::print(*small.program.module, text::PrintOptions::short_parsable()).c_str());
+  std::fflush(stdout);
 }
 
 struct Counts {
@@ -143,10 +177,11 @@ void report(const Words& words, std::uint64_t seed, const std::string& what, Cou
   keep_program(words, seed);
 }
 
-// Words without the instruction's name and its shape.
+// Words without the instruction's name and the dimensions of shapes.
 std::string kind_of(const std::string& message) {
   const auto colon = message.find(": ");
-  const std::string what = colon == std::string::npos ? message : message.substr(colon + 2);
+  std::string what = colon == std::string::npos ? message : message.substr(colon + 2);
+  if (const auto shape = what.find('['); shape != std::string::npos) what.resize(shape);
   return what.substr(0, 60);
 }
 

@@ -14,7 +14,7 @@ namespace hloom::generate {
 
 struct Options {
   /// Instructions of a computation, roughly; drawn up to this.
-  int max_steps = 25;
+  int max_steps = 36;
   /// Elements of an array. Some modules are drawn with a tenth or ten times as many.
   std::int64_t max_elements = 4000;
 };
