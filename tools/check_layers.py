@@ -11,7 +11,7 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 TEST_FILE = re.compile(r"_(test|bench|fuzz)\.cc$|(^|_)test[^/]*\.h$")
-TEST_EXTRA = {"text", "interp", "arrays", "jit"}
+TEST_EXTRA = {"text", "interp", "arrays", "jit", "generate"}
 MARKED = ("llvm", "mlir")  # headers that only folders marked "+llvm", "+mlir" include
 
 

@@ -59,6 +59,8 @@ void change(kernels::Kernel& kernel, kernels::Block& block, hlo::Opcode from, hl
       if (line->opcode == from && is_floating(type)) line->opcode = to;
     } else if (auto* loop = std::get_if<kernels::Loop>(&s.of)) {
       change(kernel, loop->body, from, to);
+    } else if (auto* repeated = std::get_if<kernels::While>(&s.of)) {
+      change(kernel, repeated->body, from, to);
     }
   }
 }
