@@ -1,5 +1,5 @@
 // Real programs give their expected values when compiled: in regions and step by step, on one thread and on two, with
-// the same bits each time. Those of tests/programs always, more of the corpus where it is at hand.
+// the same bits each time. Those of tests/programs always, the whole corpus where it is at hand.
 
 #include <gtest/gtest.h>
 
@@ -19,37 +19,13 @@ namespace {
 
 const std::string kPrograms = HLOOM_SOURCE_DIR "/tests/programs", kCorpus = HLOOM_SOURCE_DIR "/../shared/corpus";
 
-// Of the corpus, what has to run compiled.
-constexpr const char* kCompiled[] = {"r01-mlp-adam",
-                                     "r05-gpt-decode-step",
-                                     "r06-gpt-greedy-loop",
-                                     "r09-selective-scan",
-                                     "r14-graph-network",
-                                     "r17-diffrax-lorenz",
-                                     "r17b-diffrax-stiff",
-                                     "r23-gp-tinygp",
-                                     "r25-evosax",
-                                     "r26-optimistix",
-                                     "r27b-gmres",
-                                     "r29-shallow-water-roll",
-                                     "r29b-shallow-water-slices",
-                                     "r30-lattice-boltzmann",
-                                     "r31-nbody-leapfrog",
-                                     "r31b-nbody-gradient",
-                                     "r33-hidden-markov",
-                                     "r35-kmeans",
-                                     "r35b-knn",
-                                     // on four devices
-                                     "s01-data-parallel-mlp",
-                                     "s02-tensor-parallel-block",
-                                     "s03-ring-attention",
-                                     "s04-expert-parallel"};
-
 std::vector<std::string> programs() {
-  std::vector<std::string> names(std::begin(kCompiled), std::end(kCompiled));
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(kPrograms, none))
-    names.push_back(entry.path().filename().string());
+  std::vector<std::string> names;
+  for (const std::string& folder : {kPrograms, kCorpus}) {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, none))
+      if (arrays::is_corpus_folder(entry.path().string())) names.push_back(entry.path().filename().string());
+  }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -133,6 +109,10 @@ std::string name_of(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
+}
+
+TEST(Corpus, IsAtHand) {
+  if (!std::filesystem::exists(kCorpus)) GTEST_SKIP() << "../shared/corpus is not here";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Program, testing::ValuesIn(programs()), name_of);

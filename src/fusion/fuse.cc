@@ -419,7 +419,9 @@ class Fuser {
         if (group == g) {
           back = true;
         } else if (seen_groups.insert(group).second) {
-          for (const Instruction* root : groups_[group].roots) stack.push_back(root);
+          // Which members of a kernel over rows are written is only known when all have had their turn.
+          const Group& other = groups_[group];
+          for (const Instruction* root : other.hero == Hero::Rows ? other.members : other.roots) stack.push_back(root);
         }
       }
     };
