@@ -67,7 +67,7 @@ Expected<int> bisect(const Options& options, const Source& source) {
 
 Expected<int> check(const Options& options) {
   const Source source = TRY(read_source(options));
-  if (source.is_kernel) return check_kernels(options, source);
+  if (source.form == Form::Kernel) return check_kernels(options, source);
   if (options.bisect_passes) return bisect(options, source);
   const compiler::CheckReport report = TRY(check_module(options, source));
   std::ostringstream words;

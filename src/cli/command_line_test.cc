@@ -379,6 +379,13 @@ TEST_F(CommandLine, DumpsEachStage) {
     if (path.ends_with(".hlo")) {
       EXPECT_EQ(hloom("opt --passes=remove-dead '" + path + "'").status, 0) << path;
     }
+    if (path.ends_with(".ll")) {
+      EXPECT_EQ(hloom("show --stage=llvm '" + path + "'").out, contents(path));
+      EXPECT_EQ(hloom("show --stage=asm '" + path + "'").out, contents(path.substr(0, path.size() - 2) + "s"));
+      EXPECT_THAT(hloom("show --stage=memory '" + path + "'").err, HasSubstr("LLVM IR has no stage memory"));
+      for (const char* command : {"run", "bench", "check", "opt --passes=cse", "reduce --script=true"})
+        EXPECT_THAT(hloom(command + (" '" + path + "'")).err, HasSubstr("is LLVM IR; `hloom show` takes it")) << command;
+    }
     if (!path.ends_with(".kernel")) continue;
     ++kernels;
     EXPECT_EQ(hloom("check '" + path + "'").status, 0) << path;
@@ -401,6 +408,9 @@ TEST_F(CommandLine, ShowsEachStage) {
   EXPECT_THAT(hloom("show two.hlo --stage=memory --format=json").out, HasSubstr("\"arena_bytes\": 0"));
   EXPECT_THAT(hloom("show two.hlo --stage=buffers --format=json").out, HasSubstr("\"allocations\": ["));
   EXPECT_EQ(hloom("show two.hlo --stage=asm --format=json").status, 2);
+  EXPECT_THAT(hloom("show two.hlo --stage=asm --format=dot").err, HasSubstr("there is no dot for asm"));
+  for (const std::string stage : {"hlo", "fusions"})
+    EXPECT_THAT(hloom("show two.hlo --format=dot --stage=" + stage).out, StartsWith("digraph \"two\" {"));
 }
 
 TEST_F(CommandLine, OptimizedTextRunsAlike) {
@@ -475,11 +485,14 @@ TEST_F(CommandLine, ArraysLargerThanMemoryAreRefused) {
   }
 }
 
-TEST(Source, KernelsAreToldByTheirFirstWord) {
-  EXPECT_TRUE(is_kernel_text("// RUN: x\n\n  kernel f() {\n}\n"));
-  EXPECT_FALSE(is_kernel_text("kernels = f32[] parameter(0)"));
-  EXPECT_FALSE(is_kernel_text("HloModule kernel"));
-  for (const char* text : {"", "//", "// kernel", "kernel"}) EXPECT_FALSE(is_kernel_text(text)) << text;
+TEST(Source, FormsAreToldByTheirFirstWord) {
+  EXPECT_EQ(form_of("// RUN: x\n\n  kernel f() {\n}\n"), Form::Kernel);
+  for (const char* text : {"; ModuleID = 'x'\n", "target triple = \"x\"", "source_filename = \"x\"", "define void @f() {", "@x = global i8 0", "!0 = !{}",
+                           "\n declare void @f()"})
+    EXPECT_EQ(form_of(text), Form::Llvm) << text;
+  for (const char* text : {"", "//", "// kernel", "kernel", "define", "kernels = f32[] parameter(0)", "HloModule kernel",
+                           "define (a: f32[]) -> f32[] {", "target {", "targets x", "kernel (x: f32[]) -> f32[] {"})
+    EXPECT_EQ(form_of(text), Form::Module) << text;
 }
 
 TEST(Arguments, DevicesHaveFilesOfTheirOwn) {

@@ -12,7 +12,7 @@ namespace hloom::cli {
 namespace {
 
 constexpr const char* kFooter =
-    R"(PROGRAM is HLO text, a .kernel that hloom printed, or a folder with program.hlo, inputs.npz, expected.npz and
+    R"(PROGRAM is HLO text, a .kernel or .ll that hloom printed, or a folder with program.hlo, inputs.npz, expected.npz and
 meta.json; - is standard input. Exit status: 0 good, 1 the input is wrong or values differ, 2 the command line is wrong.
 hloom COMMAND --help has examples.)";
 
@@ -46,7 +46,8 @@ constexpr const char* kShowExamples = R"(Examples:
   hloom show step.hlo --stage=fusions       what became one kernel, and why the rest did not
   hloom show step.hlo --stage=memory        the peak, and what is updated in place or copied
   hloom show step.hlo --stage=memory --format=html >memory.html     the same to look at in a browser
-  hloom show fusion.2.kernel --stage=asm)";
+  hloom show step.hlo --stage=fusions --format=dot | dot -Tsvg >fusions.svg
+  hloom show fusion.2.kernel --stage=asm    also of fusion.2.ll)";
 
 constexpr const char* kReduceExamples = R"(The script gets the path of a program as its last word; status 0 says that the fault is still there. Examples:
   hloom reduce step.hlo --script='! hloom check' > small.hlo
@@ -69,7 +70,7 @@ class Help : public CLI::Formatter {
 };
 
 void add_program(CLI::App& app, Options& o, bool required = true) {
-  CLI::Option* program = app.add_option("PROGRAM", o.program, "HLO text, .kernel or folder; - is standard input");
+  CLI::Option* program = app.add_option("PROGRAM", o.program, "HLO text, .kernel, .ll or folder; - is standard input");
   program->required(required)->option_text(" ");
   app.add_option("--module", o.module, "Which of a file's modules: its name, or its number from 0")
       ->option_text("NAME|N");
@@ -207,15 +208,17 @@ void add_show(CLI::App& app, Options& o) {
   show->callback([&o] {
     o.command = Command::Show;
     const compiler::Stage& stage = *compiler::stage_named(o.stage);
-    if ((o.format == "json" && !stage.has_json) || (o.format == "html" && !stage.has_html))
+    if ((o.format == "json" && !stage.has_json) || (o.format == "html" && !stage.has_html) ||
+        (o.format == "dot" && !stage.has_dot))
       throw CLI::ValidationError("--format", "there is no " + o.format + " for " + o.stage);
   });
   add_program(*show, o);
   show->add_option("--stage", o.stage, help)->option_text("NAME")->required()->check(CLI::IsMember(names));
   show->add_option("--format", o.format,
-                   "text (default), json for buffers and memory, or html, a page with a picture, for memory")
-      ->option_text("text|json|html")
-      ->check(CLI::IsMember({"text", "json", "html"}));
+                   "text (default), json for buffers and memory, html, a page with a picture, for memory, or dot, a graph "
+                   "for Graphviz, for hlo and fusions")
+      ->option_text("text|json|dot|html")
+      ->check(CLI::IsMember({"text", "json", "dot", "html"}));
 }
 
 void add_reduce(CLI::App& app, Options& o) {

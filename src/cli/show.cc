@@ -12,18 +12,20 @@ namespace {
 
 compiler::Format format_of(const Options& options) {
   if (options.format == "json") return compiler::Format::Json;
+  if (options.format == "dot") return compiler::Format::Dot;
   return options.format == "html" ? compiler::Format::Html : compiler::Format::Text;
 }
 
 Expected<std::string> text_of(const Options& options, const Source& source) {
   const Progress progress("compiling " + source.path);
   const compiler::Stage& stage = *compiler::stage_named(options.stage);
-  if (!source.is_kernel) {
-    auto module = TRY(read_module(source, options));
-    return compiler::show(std::move(module), stage, format_of(options));
+  if (source.form == Form::Llvm) return compiler::show_llvm(source.text, source.path, stage);
+  if (source.form == Form::Kernel) {
+    const std::vector<kernels::Kernel> kernels = TRY(parse_kernels(source));
+    return compiler::show_kernels(kernels, stage);
   }
-  const std::vector<kernels::Kernel> kernels = TRY(parse_kernels(source));
-  return compiler::show_kernels(kernels, stage);
+  auto module = TRY(read_module(source, options));
+  return compiler::show(std::move(module), stage, format_of(options));
 }
 
 }  // namespace

@@ -46,13 +46,23 @@ Expected<> read_folder(const std::string& path, bool bench_scale, Source& source
 
 }  // namespace
 
-bool is_kernel_text(std::string_view text) {
+Form form_of(std::string_view text) {
   for (;;) {
     text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
+    if (!text.empty() && std::string_view(";@!$").find(text[0]) != std::string_view::npos) return Form::Llvm;
     if (!text.starts_with("//")) break;
     text.remove_prefix(std::min(text.find('\n'), text.size()));
   }
-  return text.starts_with("kernel") && text.size() > 6 && kBlank.find(text[6]) != std::string_view::npos;
+  const auto starts = [text](std::string_view word) {
+    const std::string_view rest = text.substr(std::min(word.size(), text.size()));
+    const std::size_t next = rest.find_first_not_of(kBlank);
+    // A computation of that name would go on with its parameters.
+    return text.starts_with(word) && next != 0 && next != std::string_view::npos && rest[next] != '(' && rest[next] != '{';
+  };
+  if (starts("kernel")) return Form::Kernel;
+  for (const std::string_view word : {"source_filename", "target", "define", "declare"})
+    if (starts(word)) return Form::Llvm;
+  return Form::Module;
 }
 
 Expected<Source> read_source(const Options& options, bool bench_scale_by_default) {
@@ -69,12 +79,14 @@ Expected<Source> read_source(const Options& options, bool bench_scale_by_default
     }
     source.text = TRY(read_text(source.path));
   }
-  source.is_kernel = is_kernel_text(source.text);
+  source.form = form_of(source.text);
   return source;
 }
 
 Expected<std::unique_ptr<hlo::Module>> read_module(const Source& source, const Options& options) {
-  if (source.is_kernel)
+  if (source.form == Form::Llvm)
+    return fail(Code::InvalidArgument, source.path, ": is LLVM IR; `hloom show` takes it, for llvm and asm");
+  if (source.form == Form::Kernel)
     return fail(Code::InvalidArgument, source.path, ": is a kernel; `hloom check` and `hloom show` take those");
   compiler::ReadOptions read{.file_name = source.path, .module = options.module, .fill_elided = options.fill_elided};
   if (source.folder) read.replicas = source.folder->num_replicas;

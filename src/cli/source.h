@@ -16,10 +16,17 @@
 
 namespace hloom::cli {
 
+/// What PROGRAM is, as its content tells.
+enum class Form : std::uint8_t {
+  Module,  ///< HLO, or what nothing else is
+  Kernel,  ///< one or several kernels
+  Llvm,    ///< LLVM's IR as text
+};
+
 struct Source {
   std::string path;  ///< of the text; what messages call it
   std::string text;
-  bool is_kernel = false;                       ///< one or several kernels instead of a module
+  Form form = Form::Module;
   std::optional<arrays::CorpusFolder> folder;   ///< where PROGRAM is one
   bool bench_scale = false;                     ///< the text is the folder's bench.hlo
 };
@@ -28,13 +35,14 @@ struct Source {
 /// Errors: NotFound, PermissionDenied, Unavailable, those of read_corpus_folder(), naming the file.
 Expected<Source> read_source(const Options&, bool bench_scale_by_default = false);
 
-/// The source as a module, for as many devices as the options say, else its folder, else its header. Errors: InvalidArgument if it is a kernel; those of compiler::read_program().
+/// The source as a module, for as many devices as the options say, else its folder, else its header.
+/// Errors: InvalidArgument if it is a kernel or LLVM IR; those of compiler::read_program().
 Expected<std::unique_ptr<hlo::Module>> read_module(const Source&, const Options&);
 
 /// The source's kernels. Errors: InvalidArgument, with the file's name, line and column.
 Expected<std::vector<kernels::Kernel>> parse_kernels(const Source&);
 
-/// Whether the text holds kernels: its first word is `kernel`.
-bool is_kernel_text(std::string_view text);
+/// Kernels begin with the word `kernel`, LLVM IR with a comment behind `;` or one of its words that no HLO has there.
+Form form_of(std::string_view text);
 
 }  // namespace hloom::cli

@@ -6,9 +6,11 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "compiler/module_graph.h"
 #include "compiler/show_memory.h"
 #include "fusion/fuse.h"
 #include "jit/compile.h"
+#include "jit/llvm_text.h"
 #include "kernels/print.h"
 #include "kernels/verify.h"
 #include "passes/pipeline.h"
@@ -18,14 +20,19 @@ namespace hloom::compiler {
 namespace {
 
 constexpr Stage kStages[] = {
-    {"hlo", "the module after all passes", false, false, false},
-    {"fusions", "the module after fusion: what is one kernel, and why the rest is not", false, false, false},
-    {"buffers", "where each value lies, and when", false, true, false},
-    {"memory", "bytes by kind, who owns the peak, and what is updated in place or copied", false, true, true},
-    {"kernels", "the loop nests", true, false, false},
-    {"program", "the steps that run", false, false, false},
-    {"llvm", "LLVM IR of each kernel", true, false, false},
-    {"asm", "assembly of each kernel", true, false, false},
+    {.name = "hlo", .help = "the module after all passes", .has_dot = true},
+    {.name = "fusions",
+     .help = "the module after fusion: what is one kernel, and why the rest is not",
+     .has_dot = true},
+    {.name = "buffers", .help = "where each value lies, and when", .has_json = true},
+    {.name = "memory",
+     .help = "bytes by kind, who owns the peak, and what is updated in place or copied",
+     .has_json = true,
+     .has_html = true},
+    {.name = "kernels", .help = "the loop nests", .of_kernels = true},
+    {.name = "program", .help = "the steps that run"},
+    {.name = "llvm", .help = "LLVM IR of each kernel", .of_kernels = true, .of_llvm = true},
+    {.name = "asm", .help = "assembly of each kernel", .of_kernels = true, .of_llvm = true},
 };
 
 Expected<std::string> show_code(std::span<const kernels::Kernel> kernels, std::string_view stage) {
@@ -56,14 +63,24 @@ const Stage* stage_named(std::string_view name) {
   return found == std::end(kStages) ? nullptr : found;
 }
 
+bool has_format(const Stage& stage, Format format) {
+  switch (format) {
+    case Format::Text: return true;
+    case Format::Json: return stage.has_json;
+    case Format::Html: return stage.has_html;
+    case Format::Dot: return stage.has_dot;
+  }
+  return false;
+}
+
 Expected<std::string> show(std::unique_ptr<hlo::Module> module, const Stage& stage, Format format,
                            const Options& options) {
-  HLOOM_CHECK((format != Format::Json || stage.has_json) && (format != Format::Html || stage.has_html));
+  HLOOM_CHECK(has_format(stage, format));
   const bool json = format == Format::Json;
   if (stage.name == "hlo" || stage.name == "fusions") {
     TRY(passes::run_standard(*module));
     if (stage.name == "fusions") TRY(fusion::fuse(*module));
-    return text::print(*module);
+    return format == Format::Dot ? module_graph(*module) : text::print(*module);
   }
   Options without_code = options;
   without_code.generate_code = false;
@@ -81,6 +98,13 @@ Expected<std::string> show_kernels(std::span<const kernels::Kernel> kernels, con
     return fail(Code::InvalidArgument, "a kernel has no stage ", stage.name, "; it has kernels, llvm and asm");
   for (const kernels::Kernel& kernel : kernels) TRY(kernels::verify(kernel));
   return show_code(kernels, stage.name);
+}
+
+Expected<std::string> show_llvm(std::string_view text, std::string_view file_name, const Stage& stage) {
+  if (!stage.of_llvm)
+    return fail(Code::InvalidArgument, file_name, ": LLVM IR has no stage ", stage.name, "; it has llvm and asm");
+  if (stage.name == "llvm") return jit::llvm_of_text(text, file_name, jit::host_target());
+  return jit::asm_of_text(text, file_name, jit::host_target());
 }
 
 Expected<> dump_compiled(const Compiled& compiled, int first_number,
