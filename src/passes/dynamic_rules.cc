@@ -5,8 +5,8 @@
 
 #include "base/fail.h"
 #include "base/try.h"
+#include "hlo/inline.h"
 #include "passes/dynamic_reshape.h"
-#include "passes/inline.h"
 
 namespace hloom::passes {
 namespace {

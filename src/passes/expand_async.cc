@@ -1,8 +1,8 @@
 #include "passes/expand_async.h"
 
 #include "base/try.h"
+#include "hlo/inline.h"
 #include "passes/expand.h"
-#include "passes/inline.h"
 #include "passes/make.h"
 
 namespace hloom::passes {

@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "hlo/inline.h"
 #include "passes/expand.h"
-#include "passes/inline.h"
 #include "passes/make.h"
 
 namespace hloom::passes {

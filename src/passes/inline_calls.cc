@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "passes/inline.h"
+#include "hlo/inline.h"
 
 namespace hloom::passes {
 namespace {

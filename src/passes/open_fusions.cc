@@ -4,8 +4,8 @@
 #include <unordered_set>
 
 #include "base/try.h"
+#include "hlo/inline.h"
 #include "passes/expand.h"
-#include "passes/inline.h"
 
 namespace hloom::passes {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "hlo/inline.h"
 #include "passes/effects.h"
-#include "passes/inline.h"
 #include "passes/liveness.h"
 #include "passes/make.h"
 #include "passes/numbering.h"

@@ -3,8 +3,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "hlo/inline.h"
 #include "passes/effects.h"
-#include "passes/inline.h"
 #include "passes/loop.h"
 #include "passes/make.h"
 

@@ -5,13 +5,13 @@
 
 #include "hlo/module.h"
 
-namespace hloom::passes {
+namespace hloom::hlo {
 
 /// Copies the instructions of `callee` to the end of `into`, `arguments[i]` in place of parameter i, and gives the
 /// root's copy. Called computations are shared. Each copy without operands or effects on order of its own comes after
 /// `before` and before `after`, if there are any. Needs: as many arguments as parameters, of `into`.
-hlo::Instruction* inline_computation(const hlo::Computation& callee, const std::vector<hlo::Instruction*>& arguments,
-                                     hlo::Computation& into, const std::vector<hlo::Instruction*>& before = {},
-                                     const std::vector<hlo::Instruction*>& after = {});
+Instruction* inline_computation(const Computation& callee, const std::vector<Instruction*>& arguments,
+                                Computation& into, const std::vector<Instruction*>& before = {},
+                                const std::vector<Instruction*>& after = {});
 
-}  // namespace hloom::passes
+}  // namespace hloom::hlo
