@@ -7,10 +7,10 @@
 #include "buffers/assignment.h"
 #include "buffers/match_layouts.h"
 #include "buffers/order_readers.h"
-#include "buffers/pack.h"
 #include "buffers/schedule.h"
 #include "buffers/split_fills.h"
 #include "buffers/steps.h"
+#include "buffers/unroll_loops.h"
 #include "buffers/webs.h"
 
 namespace hloom::buffers {
@@ -59,7 +59,8 @@ std::int64_t workspace_bytes(const Instruction& i) {
 /// Joins what must share memory and what may, and places the webs.
 class Assigner {
  public:
-  explicit Assigner(const hlo::Module& module) : module_(module), flow_(module), webs_(flow_) {}
+  Assigner(const hlo::Module& module, PackEffort effort)
+      : module_(module), effort_(effort), flow_(module), webs_(flow_) {}
 
   Expected<Assignment> run() {
     for (const Edge& edge : flow_.edges()) TRY(join_edge(edge));
@@ -160,7 +161,7 @@ class Assigner {
           workers.push_back(&i);
           blocks.push_back({bytes, Intervals({{work, work + 1}})});
         }
-    const Packing packing = pack(blocks);
+    const Packing packing = pack(blocks, effort_);
     result_.allocations_[0].bytes = packing.bytes;
     result_.lower_bound_ = packing.lower_bound;
     for (std::size_t k = 0; k < blocks.size(); ++k) {
@@ -204,6 +205,7 @@ class Assigner {
   }
 
   const hlo::Module& module_;
+  PackEffort effort_;
   Flow flow_;
   Webs webs_;
   Assignment result_;
@@ -212,7 +214,7 @@ class Assigner {
   std::unordered_map<NodeId, std::int64_t> offsets_;
 };
 
-Expected<Assignment> place(const hlo::Module& module) { return Assigner(module).run(); }
+Expected<Assignment> place(const hlo::Module& module, PackEffort effort) { return Assigner(module, effort).run(); }
 
 Expected<Assignment> assign(hlo::Module& module) {
   TRY(unshare_steps(module));
@@ -221,6 +223,8 @@ Expected<Assignment> assign(hlo::Module& module) {
   split_fills(module);
   match_layouts(module);
   note_in_place(module);
+  unroll_loops(module);
+  TRY(unshare_steps(module));
   order_readers(module);
   schedule(module);
   std::vector<InPlaceDecision> decisions = insert_copies(module);

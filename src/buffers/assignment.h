@@ -11,6 +11,7 @@
 
 #include "buffers/insert_copies.h"
 #include "buffers/intervals.h"
+#include "buffers/pack.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
 
@@ -95,6 +96,6 @@ Expected<Assignment> assign(hlo::Module&);
 
 /// Places the values of a module that assign() has prepared, without changing it: reading a dumped module again.
 /// Errors: FailedPrecondition, naming the place, where a copy is missing.
-Expected<Assignment> place(const hlo::Module&);
+Expected<Assignment> place(const hlo::Module&, PackEffort = PackEffort::Full);
 
 }  // namespace hloom::buffers

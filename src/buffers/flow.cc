@@ -177,6 +177,15 @@ std::vector<bool> Flow::needed_phis() const {
   return needed;
 }
 
+namespace {
+// Taken at most once in all runs of the loop's body that it stands in.
+bool is_rare_branch(const Instruction& conditional, std::size_t branch) {
+  const auto& decisions = conditional.annotations().decisions;
+  const auto found = decisions.find("rare_branch");
+  return found != decisions.end() && found->second == std::to_string(branch);
+}
+}  // namespace
+
 void Flow::collect_phi_edges() {
   const std::vector<bool> needed = needed_phis();
   for (ValueId v = 0; v < static_cast<ValueId>(values_.size()); ++v) {
@@ -190,8 +199,9 @@ void Flow::collect_phi_edges() {
       const Computation& c = is_init ? *i.parent() : *i.called()[k];  // a while's called(1) is its body
       const Edge::Kind kind = is_init ? Edge::Kind::Init : is_loop ? Edge::Kind::Back : Edge::Kind::Branch;
       use(value.inputs[k], c, is_init ? timeline_.of(i).read() : timeline_.of(c).read());
-      edges_.push_back({kind, &i, value.leaf, static_cast<std::int64_t>(k), 0, value.inputs[k], v, value.bytes,
-                        timeline_.of(c).depth, same_storage(*value.input_shapes[k], value.shape)});
+      const int depth = timeline_.of(c).depth - (kind == Edge::Kind::Branch && is_rare_branch(i, k) ? 1 : 0);
+      edges_.push_back({kind, &i, value.leaf, static_cast<std::int64_t>(k), 0, value.inputs[k], v, value.bytes, depth,
+                        same_storage(*value.input_shapes[k], value.shape)});
     }
   }
 }

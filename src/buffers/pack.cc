@@ -131,7 +131,7 @@ void improve(const std::vector<Block>& blocks, Order& order, Packing& best, std:
 
 }  // namespace
 
-Packing pack(const std::vector<Block>& blocks) {
+Packing pack(const std::vector<Block>& blocks, PackEffort effort) {
   Order order(blocks.size());
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
   const auto size = [&](std::size_t n) { return static_cast<double>(blocks[n].bytes); };
@@ -147,7 +147,7 @@ Packing pack(const std::vector<Block>& blocks) {
     std::ranges::stable_sort(order, std::greater(), key);
     Order improved = order;
     Packing packing = place_in_order(blocks, improved);
-    improve(blocks, improved, packing, enough);
+    if (effort == PackEffort::Full) improve(blocks, improved, packing, enough);
     if (best.offsets.empty() || packing.bytes < best.bytes) best = std::move(packing);
     if (best.bytes <= enough) break;
   }

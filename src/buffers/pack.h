@@ -24,11 +24,14 @@ struct Packing {
 inline constexpr std::int64_t kArenaAlignment = 64;
 std::int64_t alignment_of(std::int64_t block_bytes);
 
+/// Quick: one pass for each order, for plans that are only compared.
+enum class PackEffort : std::uint8_t { Quick, Full };
+
 /// Places all blocks so that no two that are alive together overlap. Each in turn goes to the smallest gap among those
 /// placed before that it meets in time; several orders are tried (by size, by size times life, by life, by begin),
 /// each improved by placing earlier what sticks out, until one reaches the lower bound, and the smallest arena is kept.
-/// Cost: for each order, some rounds of the blocks times those that they meet; a bounded number of pairs in all. Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, greedy by
-/// size.
-Packing pack(const std::vector<Block>&);
+/// Cost: for each order, some rounds of the blocks times those that they meet; a bounded number of pairs in all.
+/// Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, greedy by size.
+Packing pack(const std::vector<Block>&, PackEffort = PackEffort::Full);
 
 }  // namespace hloom::buffers
