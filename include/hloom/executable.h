@@ -33,8 +33,10 @@ struct CompileOptions {
   std::int64_t replicas = 0, partitions = 0;
   /// The longest that a device waits for others in a collective before the run fails; 0: for ever.
   std::chrono::milliseconds collective_timeout = std::chrono::minutes(5);
+  /// The processor to make code for, as LLVM names it ("haswell"); empty: this machine's. It must have what that one has.
+  std::string cpu = {};
   /// Which module of a file that holds several: its name or number from 0. Empty: the only one.
-  std::string module;
+  std::string module = {};
   /// Elided constants `{...}` are filled with a fixed pattern instead of being refused.
   bool fill_elided = false;
 };
@@ -69,7 +71,8 @@ class Executable {
  public:
   /// Compiles the HLO module in `program`. Cost: linear in the text, and LLVM's for each kernel.
   /// Errors: InvalidArgument, with line and column, if the text does not parse or verify;
-  ///         Unimplemented, naming the instruction, if an op or an element type has no kernel.
+  ///         Unimplemented, naming the instruction, if an op or an element type has no kernel;
+  ///         FailedPrecondition if code is asked for that this machine cannot run, naming what it lacks.
   static Expected<Executable> compile(std::string_view program, const CompileOptions& = {});
 
   /// Runs the program once; returns when all results are written. `inputs[i]` is leaf i of the parameters, `outputs[i]`

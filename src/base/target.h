@@ -12,6 +12,7 @@ struct Target {
   std::string cpu;                ///< "znver5"
   std::string features;           ///< "+avx512f,-amx-tile,…", all that differ from the cpu's own; may be empty
   std::int64_t vector_bytes = 16; ///< of the widest vector register
+  std::int64_t vector_registers = 16;
   bool has_fma = false;
   bool has_masks = false;         ///< loads and stores under a mask of any lanes at full speed (AVX-512, SVE)
   std::int64_t l1_bytes = 32 << 10;  ///< data cache of a core

@@ -6,6 +6,7 @@
 #include "base/try.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/demands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/source.h"
@@ -17,7 +18,7 @@ namespace {
 
 Expected<int> check_kernels(const Options& options, const Source& source) {
   const std::vector<kernels::Kernel> kernels = TRY(parse_kernels(source));
-  const auto differences = TRY(compiler::check_kernels(kernels, options.random_seed));
+  const auto differences = TRY(compiler::check_kernels(kernels, options.random_seed, options.cpu));
   for (const compiler::KernelDifference& d : differences) say(source.path + ": " + d.kernel + ": " + d.message);
   if (!differences.empty()) return kBad;
   say(source.path + ": " + std::to_string(kernels.size()) + (kernels.size() == 1 ? " kernel does" : " kernels do") +
@@ -44,17 +45,15 @@ Expected<Loaded> load(const Options& options, const Source& source) {
 Expected<compiler::CheckReport> check_module(const Options& options, const Source& source) {
   Loaded loaded = TRY(load(options, source));
   compiler::CheckOptions check;
-  check.threads = options.threads;
+  check.compile = compile_options(options);
   const Progress progress("checking " + source.path);
   return compiler::check(std::move(loaded.module), loaded.arguments, check);
 }
 
 Expected<int> bisect(const Options& options, const Source& source) {
   const Loaded loaded = TRY(load(options, source));
-  compiler::Options compile;
-  compile.threads = options.threads;
   const Progress progress("bisecting " + source.path);
-  const compiler::Bisection found = TRY(compiler::bisect_passes(*loaded.module, loaded.arguments, compile));
+  const compiler::Bisection found = TRY(compiler::bisect_passes(*loaded.module, loaded.arguments, compile_options(options)));
   if (found.stage.empty()) {
     say(source.path + ": " + std::to_string(found.stages) + " stages: all give the same results");
     return kGood;

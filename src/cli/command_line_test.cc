@@ -151,6 +151,7 @@ TEST_F(CommandLine, WrongWordsHaveStatus2) {
                             "bench two.hlo --scale huge",
                             "run two.hlo --interpret --profile",
                             "run two.hlo --interpret --perf",
+                            "run two.hlo --interpret --cpu=haswell",
                             "run two.hlo --interpret --require-in-place",
                             "run two.hlo --interpret --memory-limit=1G",
                             "run two.hlo --memory-limit=much",
@@ -411,6 +412,15 @@ TEST_F(CommandLine, ShowsEachStage) {
   EXPECT_THAT(hloom("show two.hlo --stage=asm --format=dot").err, HasSubstr("there is no dot for asm"));
   for (const std::string stage : {"hlo", "fusions"})
     EXPECT_THAT(hloom("show two.hlo --format=dot --stage=" + stage).out, StartsWith("digraph \"two\" {"));
+}
+
+TEST_F(CommandLine, MakesCodeForOtherProcessors) {
+  if (hloom("show two.hlo --stage=asm --cpu=haswell").status != 0) GTEST_SKIP() << "names of x86 processors";
+  EXPECT_THAT(hloom("show two.hlo --stage=llvm --cpu=haswell").out, HasSubstr("\"target-cpu\"=\"haswell\""));
+  EXPECT_EQ(hloom("run two.hlo --random=1 --cpu=x86-64").out, hloom("run two.hlo --random=1").out);
+  EXPECT_EQ(hloom("bench two.hlo --random=1 --cpu=x86-64 --seconds 0").status, 0);
+  EXPECT_EQ(hloom("check two.hlo --random=1 --cpu=x86-64").status, 0);
+  EXPECT_THAT(hloom("run two.hlo --cpu=pentium-9").err, HasSubstr("no processor is called 'pentium-9'"));
 }
 
 TEST_F(CommandLine, OptimizedTextRunsAlike) {

@@ -3,6 +3,7 @@
 #include <sstream>
 
 namespace hloom::cli {
+namespace {
 
 compiler::MemoryDemands demands_of(const Options& options) {
   compiler::MemoryDemands demands;
@@ -14,6 +15,17 @@ compiler::MemoryDemands demands_of(const Options& options) {
   for (std::string name; std::getline(names, name, ',');)
     if (!name.empty()) demands.in_place->push_back(name);
   return demands;
+}
+
+}  // namespace
+
+compiler::Options compile_options(const Options& options) {
+  compiler::Options result;
+  result.threads = options.threads;
+  result.cpu = options.cpu;
+  result.perf = options.perf;
+  result.memory = demands_of(options);
+  return result;
 }
 
 }  // namespace hloom::cli

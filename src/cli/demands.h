@@ -1,11 +1,11 @@
-// What the command line demands of a program's memory.
+// What the command line says about compiling.
 #pragma once
 
 #include "cli/options.h"
-#include "compiler/memory_limits.h"
+#include "compiler/compile.h"
 
 namespace hloom::cli {
 
-compiler::MemoryDemands demands_of(const Options&);
+compiler::Options compile_options(const Options&);
 
 }  // namespace hloom::cli

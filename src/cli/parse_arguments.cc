@@ -100,6 +100,11 @@ void add_threads(CLI::App& app, Options& o) {
       ->check(CLI::Range(1, 4096));
 }
 
+void add_cpu(CLI::App& app, Options& o) {
+  app.add_option("--cpu", o.cpu, "Make code for this processor, as LLVM names it (haswell). Default: this machine's")
+      ->option_text("NAME");
+}
+
 void add_perf(CLI::App& app, Options& o) {
   app.add_flag("--perf", o.perf, "Tell perf (/tmp/perf-PID.map) and GDB the kernels' names");
 }
@@ -143,6 +148,7 @@ void add_run(CLI::App& app, Options& o) {
   run->add_flag("--check-nans", o.check_nans, "Name the first instruction that makes a NaN or an infinity; slowly");
   add_threads(*run, o);
   add_devices(*run, o);
+  add_cpu(*run, o);
   add_memory(*run, o);
   run->add_flag("--profile", o.profile, "Time of each kernel, on standard error");
   add_perf(*run, o);
@@ -160,6 +166,7 @@ void add_bench(CLI::App& app, Options& o) {
       ->option_text("S")
       ->check(CLI::Range(0.0, 86400.0));
   add_threads(*bench, o);
+  add_cpu(*bench, o);
   add_memory(*bench, o);
   add_perf(*bench, o);
   add_devices(*bench, o);
@@ -174,6 +181,7 @@ void add_check(CLI::App& app, Options& o) {
   add_scale(*check, o);
   add_inputs(*check, o);
   add_threads(*check, o);
+  add_cpu(*check, o);
   add_devices(*check, o);
   check->add_flag("--bisect-passes", o.bisect_passes, "Name the stage after which the results part");
 }
@@ -219,6 +227,7 @@ void add_show(CLI::App& app, Options& o) {
                    "for Graphviz, for hlo and fusions")
       ->option_text("text|json|dot|html")
       ->check(CLI::IsMember({"text", "json", "dot", "html"}));
+  add_cpu(*show, o);
 }
 
 void add_reduce(CLI::App& app, Options& o) {

@@ -69,15 +69,12 @@ Expected<compiler::Compiled> compile_and_dump(const Options& options, const Sour
   const Progress progress("compiling " + source.path);
   Dump dump(options.dump);
   std::vector<passes::PassTime> pass_times;
-  compiler::Options compile;
-  compile.threads = options.threads;
-  compile.memory = demands_of(options);
-  compile.perf = options.perf;
+  compiler::Options compile = compile_options(options);
   if (options.time) compile.pass_times = &pass_times;
   const auto write = [&](const std::string& name, const std::string& text) { dump.write(name, text); };
   if (!options.dump.empty()) compile.dump = write;
   compiler::Compiled compiled = TRY(compiler::compile(std::move(module), compile));
-  if (!options.dump.empty()) TRY(compiler::dump_compiled(compiled, dump.count(), write));
+  if (!options.dump.empty()) TRY(compiler::dump_compiled(compiled, compile, dump.count(), write));
   TRY(dump.result());
   if (options.time) say(time_table(compiled.stage_seconds, pass_times));
   return compiled;
@@ -110,7 +107,7 @@ Expected<int> check_nans(const Options& options, const Source& source, std::uniq
     return fail(Code::Unimplemented, source.path, ": runs on ", devices.count(),
                 " devices; --check-nans takes programs for one");
   compiler::CheckOptions check;
-  check.threads = options.threads;
+  check.compile = compile_options(options);
   const Progress progress("looking for NaNs in " + source.path);
   const compiler::NotFinite first = TRY(compiler::first_not_finite(std::move(module), arguments[0], check));
   if (first.arguments > 0)
@@ -129,6 +126,7 @@ std::string_view useless_with_interpret(const Options& options) {
   if (options.memory_limit > 0) return "--memory-limit";
   if (options.time) return "--time";
   if (!options.dump.empty()) return "--dump";
+  if (!options.cpu.empty()) return "--cpu";
   return "";
 }
 

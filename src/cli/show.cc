@@ -2,6 +2,7 @@
 
 #include "base/try.h"
 #include "cli/commands.h"
+#include "cli/demands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/source.h"
@@ -19,13 +20,13 @@ compiler::Format format_of(const Options& options) {
 Expected<std::string> text_of(const Options& options, const Source& source) {
   const Progress progress("compiling " + source.path);
   const compiler::Stage& stage = *compiler::stage_named(options.stage);
-  if (source.form == Form::Llvm) return compiler::show_llvm(source.text, source.path, stage);
+  if (source.form == Form::Llvm) return compiler::show_llvm(source.text, source.path, stage, options.cpu);
   if (source.form == Form::Kernel) {
     const std::vector<kernels::Kernel> kernels = TRY(parse_kernels(source));
-    return compiler::show_kernels(kernels, stage);
+    return compiler::show_kernels(kernels, stage, options.cpu);
   }
   auto module = TRY(read_module(source, options));
-  return compiler::show(std::move(module), stage, format_of(options));
+  return compiler::show(std::move(module), stage, format_of(options), compile_options(options));
 }
 
 }  // namespace

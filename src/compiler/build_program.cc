@@ -54,7 +54,8 @@ bool is_silent(const Instruction& i) {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(Compiled& compiled, const Options& options) : c_(compiled), options_(options) {}
+  ProgramBuilder(Compiled& compiled, const Options& options, const base::Target& target)
+      : c_(compiled), options_(options), unit_(kernels::vector_unit(target)) {}
 
   Expected<> build() {
     c_.program.replicas = c_.module->config().replica_count;
@@ -314,8 +315,8 @@ class ProgramBuilder {
     return static_cast<std::int32_t>(c_.program.allocations.size() - 1);
   }
 
-  static Expected<kernels::Kernel> plan(const Instruction& fusion) {
-    if (kernels::is_dot_fusion(fusion)) return kernels::plan_dot(fusion);
+  Expected<kernels::Kernel> plan(const Instruction& fusion) const {
+    if (kernels::is_dot_fusion(fusion)) return kernels::plan_dot(fusion, unit_);
     if (kernels::is_sort_fusion(fusion)) return kernels::plan_sort(fusion);
     return kernels::plan_fusion(fusion);
   }
@@ -382,7 +383,7 @@ class ProgramBuilder {
     };
     // All arguments first: scratch is numbered behind them.
     for (const Instruction* i : instructions) name_places(*i, place_of);
-    TRY(kernels::plan_steps_into(builder, instructions, place_of));
+    TRY(kernels::plan_steps_into(builder, instructions, place_of, unit_));
     kernels::Kernel kernel = std::move(builder).finish();
     note(instructions);
     add_call(std::move(kernel), std::move(slices), to);
@@ -411,6 +412,7 @@ class ProgramBuilder {
 
   Compiled& c_;
   const Options& options_;
+  const kernels::VectorUnit unit_;
   int num_regions_ = 0;
   std::vector<std::int32_t> routine_constants_;  // allocations
   std::int32_t status_ = -1;                     // allocation
@@ -441,7 +443,10 @@ Expected<> link_steps(Steps& steps, const jit::Code& code) {
 
 }  // namespace
 
-Expected<> build_program(Compiled& compiled, const Options& options) { return ProgramBuilder(compiled, options).build(); }
+Expected<> build_program(Compiled& compiled, const Options& options) {
+  const base::Target target = TRY(jit::target_or_host(options.cpu));
+  return ProgramBuilder(compiled, options, target).build();
+}
 
 Expected<> link_program(Compiled& compiled) {
   compiled.program.code = compiled.code;

@@ -179,11 +179,9 @@ class NanFinder : public StepWalker {
 };
 
 Expected<Compiled> compile_for_walk(std::unique_ptr<hlo::Module> module, const CheckOptions& options) {
-  Options compile_options;
-  compile_options.threads = options.threads;
+  Options compile_options = options.compile;
   compile_options.regions = false;
   compile_options.taps = true;
-  compile_options.change_kernels = options.change_kernels;
   return compile(std::move(module), compile_options);
 }
 

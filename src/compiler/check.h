@@ -2,27 +2,24 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "compiler/compile.h"
 #include "hlo/literal.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
-#include "kernels/kernel.h"
 
 namespace hloom::compiler {
 
 struct CheckOptions {
-  int threads = 0;
+  Options compile;  ///< how; regions and taps are as the check wants them
   /// An instruction in a loop is checked when it runs for the first, second, fourth, eighth … time.
   bool every_run = false;
   /// Instructions whose interpretation would take more steps than this are run but not checked, and counted.
   double max_work = 2e9;
-  /// For tests: changes the kernels before code is made of them.
-  std::function<void(std::vector<kernels::Kernel>&)> change_kernels;
 };
 
 /// An instruction whose compiled value is not within what the numeric contract allows.

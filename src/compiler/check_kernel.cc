@@ -104,12 +104,14 @@ Expected<> check_size(const kernels::Kernel& kernel) {
 
 }  // namespace
 
-Expected<std::vector<KernelDifference>> check_kernels(std::span<const kernels::Kernel> kernels, std::uint64_t seed) {
+Expected<std::vector<KernelDifference>> check_kernels(std::span<const kernels::Kernel> kernels, std::uint64_t seed,
+                                                     const std::string& cpu) {
   for (const kernels::Kernel& kernel : kernels) {
     TRY(kernels::verify(kernel));
     TRY(check_size(kernel));
   }
   jit::CompileOptions options;
+  options.cpu = cpu;
   options.externals = {{std::string(emit::kForkJoin), reinterpret_cast<void*>(&runtime::fork_join)}};
   const auto code = TRY(jit::compile(kernels, options));
   kernels::EvaluateOptions evaluate;

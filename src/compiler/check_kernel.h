@@ -22,6 +22,7 @@ struct KernelDifference {
 /// equal. Kernels that others call are checked too, and run inside them.
 /// Errors: InvalidArgument if a kernel does not verify; ResourceExhausted if its memory is 4 GiB or more; OutOfRange if
 ///         it leaves its arguments on this memory; those of the code generator.
-Expected<std::vector<KernelDifference>> check_kernels(std::span<const kernels::Kernel>, std::uint64_t seed);
+Expected<std::vector<KernelDifference>> check_kernels(std::span<const kernels::Kernel>, std::uint64_t seed,
+                                                     const std::string& cpu = {});
 
 }  // namespace hloom::compiler

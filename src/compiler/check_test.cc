@@ -67,7 +67,7 @@ void change(kernels::Kernel& kernel, kernels::Block& block, hlo::Opcode from, hl
 
 CheckOptions with_fault(hlo::Opcode from, hlo::Opcode to) {
   CheckOptions options;
-  options.change_kernels = [=](std::vector<kernels::Kernel>& kernels) {
+  options.compile.change_kernels = [=](std::vector<kernels::Kernel>& kernels) {
     for (kernels::Kernel& k : kernels) change(k, k.body, from, to);
   };
   return options;
@@ -163,7 +163,7 @@ TEST(Bisect, StagesOfTheCompilerAgreeAndAFaultInKernelsIsSeen) {
   EXPECT_EQ(clean->stage, "") << clean->message;
   EXPECT_GE(clean->stages, 3);
   Options options;
-  options.change_kernels = with_fault(hlo::Opcode::Add, hlo::Opcode::Subtract).change_kernels;
+  options.change_kernels = with_fault(hlo::Opcode::Add, hlo::Opcode::Subtract).compile.change_kernels;
   const auto found = bisect_passes(*parse(kLoop), x, options);
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->stage, "kernels and code");

@@ -84,6 +84,7 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
 
   jit::CompileOptions jit_options;
   jit_options.threads = options.threads > 0 ? options.threads : runtime::available_cpus();
+  jit_options.cpu = options.cpu;
   jit_options.perf = options.perf;
   jit_options.debugger = options.perf;
   c.code = TRY(jit::compile(c.kernels, jit_options));

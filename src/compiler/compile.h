@@ -20,6 +20,7 @@ namespace hloom::compiler {
 
 struct Options {
   int threads = 0;           ///< 0: as many as the process may use; for compiling, and the most workers of a step
+  std::string cpu;           ///< that code is made for, as LLVM names it; empty: this machine's
   bool regions = true;       ///< false: a step for each instruction, so that each can be observed
   bool taps = false;         ///< a result for each instruction in a kernel (fusion/taps.h); trip counts are not used
   bool generate_code = true; ///< false: stop before LLVM, to show stages
@@ -46,7 +47,8 @@ struct Compiled {
 };
 
 /// Runs all stages. Needs: a verified module.
-/// Errors: Unimplemented, naming the instruction, if it has no kernel; those of check_demands() and of the stages.
+/// Errors: Unimplemented, naming the instruction, if it has no kernel; those of check_demands(), of jit::compile() and
+/// of the stages.
 Expected<Compiled> compile(std::unique_ptr<hlo::Module>, const Options& = {});
 
 }  // namespace hloom::compiler

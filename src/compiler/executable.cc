@@ -68,6 +68,7 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   const std::vector<Shape> parameters = compiler::parameter_leaves(*module), results = compiler::result_leaves(*module);
   compiler::Options compile_options;
   compile_options.threads = options.threads;
+  compile_options.cpu = options.cpu;
   auto compiled = TRY(compiler::compile(std::move(module), compile_options));
 
   auto impl = std::make_unique<Impl>();

@@ -35,9 +35,10 @@ constexpr Stage kStages[] = {
     {.name = "asm", .help = "assembly of each kernel", .of_kernels = true, .of_llvm = true},
 };
 
-Expected<std::string> show_code(std::span<const kernels::Kernel> kernels, std::string_view stage) {
-  if (stage == "llvm") return jit::show_llvm(kernels);
-  if (stage == "asm") return jit::show_asm(kernels);
+Expected<std::string> show_code(std::span<const kernels::Kernel> kernels, std::string_view stage,
+                                const std::string& cpu) {
+  if (stage == "llvm") return jit::show_llvm(kernels, {.cpu = cpu});
+  if (stage == "asm") return jit::show_asm(kernels, {.cpu = cpu});
   std::string text;
   for (const kernels::Kernel& kernel : kernels) text.append(text.empty() ? "" : "\n").append(kernels::print(kernel));
   return text;
@@ -90,24 +91,27 @@ Expected<std::string> show(std::unique_ptr<hlo::Module> module, const Stage& sta
   if (format == Format::Html) return memory_html(assignment);
   if (stage.name == "memory") return json ? memory_json(assignment) : memory_text(assignment);
   if (stage.name == "program") return runtime::to_string(compiled.program);
-  return show_code(compiled.kernels, stage.name);
+  return show_code(compiled.kernels, stage.name, options.cpu);
 }
 
-Expected<std::string> show_kernels(std::span<const kernels::Kernel> kernels, const Stage& stage) {
+Expected<std::string> show_kernels(std::span<const kernels::Kernel> kernels, const Stage& stage,
+                                   const std::string& cpu) {
   if (!stage.of_kernels)
     return fail(Code::InvalidArgument, "a kernel has no stage ", stage.name, "; it has kernels, llvm and asm");
   for (const kernels::Kernel& kernel : kernels) TRY(kernels::verify(kernel));
-  return show_code(kernels, stage.name);
+  return show_code(kernels, stage.name, cpu);
 }
 
-Expected<std::string> show_llvm(std::string_view text, std::string_view file_name, const Stage& stage) {
+Expected<std::string> show_llvm(std::string_view text, std::string_view file_name, const Stage& stage,
+                                const std::string& cpu) {
   if (!stage.of_llvm)
     return fail(Code::InvalidArgument, file_name, ": LLVM IR has no stage ", stage.name, "; it has llvm and asm");
-  if (stage.name == "llvm") return jit::llvm_of_text(text, file_name, jit::host_target());
-  return jit::asm_of_text(text, file_name, jit::host_target());
+  const base::Target target = TRY(jit::target_or_host(cpu));
+  if (stage.name == "llvm") return jit::llvm_of_text(text, file_name, target);
+  return jit::asm_of_text(text, file_name, target);
 }
 
-Expected<> dump_compiled(const Compiled& compiled, int first_number,
+Expected<> dump_compiled(const Compiled& compiled, const Options& options, int first_number,
                          const std::function<void(const std::string& name, const std::string& text)>& dump) {
   int number = first_number;
   dump(numbered(number++, "buffers.txt"), buffers_text(compiled.assignment));
@@ -118,8 +122,8 @@ Expected<> dump_compiled(const Compiled& compiled, int first_number,
     const std::span<const kernels::Kernel> one(&kernel, 1);
     dump(name + ".kernel", kernels::print(kernel));
     if (!kernel.callees.empty()) continue;  // its code is one module with that of what it calls
-    dump(name + ".ll", TRY(jit::show_llvm(one)));
-    dump(name + ".s", TRY(jit::show_asm(one)));
+    dump(name + ".ll", TRY(jit::show_llvm(one, {.cpu = options.cpu})));
+    dump(name + ".s", TRY(jit::show_asm(one, {.cpu = options.cpu})));
   }
   return {};
 }

@@ -44,16 +44,17 @@ Expected<std::string> show(std::unique_ptr<hlo::Module>, const Stage&, Format = 
 
 /// The same of kernels. Errors: InvalidArgument if the stage comes before kernels, or a kernel does not verify; those
 /// of the code generator.
-Expected<std::string> show_kernels(std::span<const kernels::Kernel>, const Stage&);
+Expected<std::string> show_kernels(std::span<const kernels::Kernel>, const Stage&, const std::string& cpu = {});
 
 /// The same of LLVM's IR as text, `file_name` in messages. Errors: InvalidArgument if the stage comes before it; those
 /// of jit::asm_of_text(). One call at a time in a process.
-Expected<std::string> show_llvm(std::string_view text, std::string_view file_name, const Stage&);
+Expected<std::string> show_llvm(std::string_view text, std::string_view file_name, const Stage&,
+                                const std::string& cpu = {});
 
-/// Gives `dump` what compile() left: buffers, memory, the steps, and each kernel with its LLVM IR and assembly, under
+/// Gives `dump` what compile() left, with the same options: buffers, memory, the steps, and each kernel with its LLVM IR and assembly, under
 /// names that sort behind `first_number` - 1.
 /// Errors: those of the code generator. Cost: that of generating code twice more.
-Expected<> dump_compiled(const Compiled&, int first_number,
+Expected<> dump_compiled(const Compiled&, const Options&, int first_number,
                          const std::function<void(const std::string& name, const std::string& text)>& dump);
 
 }  // namespace hloom::compiler

@@ -41,11 +41,6 @@ std::vector<Distinct> distinct_kernels(std::span<const Kernel> kernels) {
   return result;
 }
 
-Expected<base::Target> target_of(const CompileOptions& options) {
-  if (options.cpu.empty()) return host_target();
-  return target_named(options.cpu);
-}
-
 BuildModule build_batch(std::span<const Distinct> batch, const base::Target& target) {
   return [batch, &target](llvm::LLVMContext& context) -> Expected<std::unique_ptr<llvm::Module>> {
     std::vector<const Kernel*> kernels;
@@ -60,7 +55,7 @@ BuildModule build_batch(std::span<const Distinct> batch, const base::Target& tar
 }  // namespace
 
 Expected<std::vector<Object>> compile_to_objects(std::span<const Kernel> kernels, const CompileOptions& options) {
-  const base::Target target = TRY(target_of(options));
+  const base::Target target = TRY(target_or_host(options.cpu));
   const std::vector<Distinct> distinct = distinct_kernels(kernels);
   std::vector<BuildModule> modules;
   for (std::size_t i = 0; i < distinct.size(); i += kBatch)
@@ -69,6 +64,10 @@ Expected<std::vector<Object>> compile_to_objects(std::span<const Kernel> kernels
 }
 
 Expected<std::shared_ptr<Code>> compile(std::span<const Kernel> kernels, const CompileOptions& options) {
+  if (!options.cpu.empty()) {
+    const base::Target target = TRY(target_named(options.cpu));
+    TRY(check_runs_here(target));
+  }
   const std::vector<Object> objects = TRY(compile_to_objects(kernels, options));
   Code code = TRY(Code::link(objects, options.externals, {.debugger = options.debugger, .perf = options.perf}));
   return std::make_shared<Code>(std::move(code));
@@ -80,7 +79,7 @@ Expected<base::KernelFunction> kernel_function(const Code& code, std::string_vie
 }
 
 Expected<std::string> show_llvm(std::span<const Kernel> kernels, const CompileOptions& options) {
-  const base::Target target = TRY(target_of(options));
+  const base::Target target = TRY(target_or_host(options.cpu));
   std::string text;
   for (const Kernel& kernel : kernels) {
     llvm::LLVMContext context;
@@ -92,7 +91,7 @@ Expected<std::string> show_llvm(std::span<const Kernel> kernels, const CompileOp
 }
 
 Expected<std::string> show_asm(std::span<const Kernel> kernels, const CompileOptions& options) {
-  const base::Target target = TRY(target_of(options));
+  const base::Target target = TRY(target_or_host(options.cpu));
   const auto machine = TRY(make_target_machine(target, options.level));
   std::string text;
   for (const Kernel& kernel : kernels) {

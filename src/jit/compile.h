@@ -31,7 +31,7 @@ struct CompileOptions {
 
 /// Compiles and links the kernels. Those that differ in nothing but their name are compiled once.
 /// Needs: kernels that kernels::verify() accepts, with names that differ.
-/// Errors: InvalidArgument if there is no such processor; Unimplemented, naming kernel and op; those of Code::link().
+/// Errors: InvalidArgument if there is no such processor; FailedPrecondition if this machine lacks what it has; Unimplemented, naming kernel and op; those of Code::link().
 /// Cost: about 2 ms a kernel, divided by the threads.
 Expected<std::shared_ptr<Code>> compile(std::span<const kernels::Kernel> kernels, const CompileOptions& = {});
 

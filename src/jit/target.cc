@@ -57,10 +57,12 @@ Expected<base::Target> describe(base::Target target) {
   const auto has = [&](const char* feature) { return info->checkFeatures(feature); };
   if (llvm::Triple(target.triple).isX86()) {
     target.vector_bytes = has("+avx512f") ? 64 : has("+avx") ? 32 : 16;
+    target.vector_registers = has("+avx512f") ? 32 : 16;
     target.has_fma = has("+fma");
     target.has_masks = has("+avx512vl") && has("+avx512bw");
   } else {
     target.has_fma = true;
+    target.vector_registers = 32;
   }
   target.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, target.l1_bytes);
   target.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, target.l2_bytes);
@@ -90,6 +92,26 @@ Expected<base::Target> target_named(std::string_view cpu) {
       llvm_target->createMCSubtargetInfo(llvm::Triple(target.triple), "", ""));
   if (!info->isCPUStringValid(target.cpu)) return fail(Code::InvalidArgument, "no processor is called '", cpu, "'");
   return describe(std::move(target));
+}
+
+Expected<base::Target> target_or_host(std::string_view cpu) {
+  if (cpu.empty()) return host_target();
+  return target_named(cpu);
+}
+
+Expected<> check_runs_here(const base::Target& target) {
+  const llvm::Target* llvm_target = TRY(find_target(target.triple));
+  const std::unique_ptr<llvm::MCSubtargetInfo> info(
+      llvm_target->createMCSubtargetInfo(llvm::Triple(target.triple), target.cpu, target.features));
+  // What LLVM asks processors about are instructions, not how best to use them.
+  std::vector<std::string> missing;
+  for (const auto& feature : llvm::sys::getHostCPUFeatures())
+    if (!feature.second && info->checkFeatures("+" + feature.first().str())) missing.push_back(feature.first().str());
+  if (missing.empty()) return {};
+  std::ranges::sort(missing);
+  std::string list;
+  for (const std::string& name : missing) list += (list.empty() ? "" : ", ") + name;
+  return fail(Code::FailedPrecondition, "code for ", target.cpu, " needs ", list, "; this machine is ", host_target().cpu);
 }
 
 Expected<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const base::Target& target, Level level) {

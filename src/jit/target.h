@@ -21,6 +21,13 @@ const base::Target& host_target();
 /// machine's cache sizes. Errors: InvalidArgument if LLVM knows no such processor.
 Expected<base::Target> target_named(std::string_view cpu);
 
+/// target_named(), or host_target() if no name is given.
+Expected<base::Target> target_or_host(std::string_view cpu);
+
+/// Whether this machine's processor has all that the target's has.
+/// Errors: FailedPrecondition, naming the target and each feature that is missing.
+Expected<> check_runs_here(const base::Target&);
+
 /// How much the code generator does: 0 is three times as fast to compile and up to 60 % slower to run.
 enum class Level : std::uint8_t { None = 0, Less = 1, Default = 2 };
 

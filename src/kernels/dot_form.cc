@@ -237,8 +237,9 @@ std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
 }
 
 void consider_ways(const View& v, const DotForm& form, const VectorUnit& unit, Chosen& best) {
+  const std::int64_t registers = unit.num_registers - (v.lanes % form.lanes != 0 && !unit.has_masks ? 1 : 0);
   for (DotForm way : ways_of(v, form)) {
-    double cycles = choose_tile(v, way, unit.num_registers) + store_cycles(v);
+    double cycles = choose_tile(v, way, registers) + store_cycles(v);
     if (way.pack_lanes && !v.beside()) cycles += gather_cycles(v);
     if (way.pack_rows) cycles += static_cast<double>(v.rows * v.sum) * kCopyLane;
     if (cycles < best.cycles) best = {way, cycles};

@@ -61,6 +61,10 @@ Expected<DotProblem> problem_of(DotFusion& fusion, const Places& places) {
 
 }  // namespace
 
+VectorUnit vector_unit(const base::Target& target) {
+  return {target.vector_bytes, target.vector_registers, target.has_masks};
+}
+
 bool is_dot_fusion(const hlo::Instruction& fusion) {
   const hlo::Instruction* dot = find_dot(fusion).dot;
   return dot != nullptr && !is_elementwise(*dot);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/target.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
 #include "kernels/builder.h"
@@ -19,7 +20,10 @@ namespace hloom::kernels {
 struct VectorUnit {
   std::int64_t vector_bytes = 64;
   std::int64_t num_registers = 32;
+  bool has_masks = true;  ///< in registers of their own; else a mask takes one of a vector
 };
+
+VectorUnit vector_unit(const base::Target&);
 
 /// Whether plan_dot() has a plan: the fused computation holds one dot, and each result is the dot's value or made of
 /// it by elementwise ops, then perhaps transposed or reshaped; operands may be anything that has an elementwise form.

@@ -345,7 +345,7 @@ TEST(PlanDot, NarrowRegistersGiveTheSameBits) {
   for (int i = 0; i < 40; ++i) {
     const auto draw = [&] { return static_cast<std::int64_t>(random() % 70) + 1; };
     const Program program(matrices(draw(), draw(), draw(), i % 2 == 0, i / 2 % 2 == 0));
-    const Kernel wide = planned(program), narrow = planned(program, {.vector_bytes = 16, .num_registers = 16});
+    const Kernel wide = planned(program), narrow = planned(program, {.vector_bytes = 16, .num_registers = 16, .has_masks = false});
     const auto operands = operands_of(*program.fusion, 1);
     const std::int64_t size = program.p.out.size_bytes();
     ASSERT_EQ(run_blocks(wide, operands, size, 1, evaluator(wide)), run_blocks(narrow, operands, size, 1, evaluator(narrow)))

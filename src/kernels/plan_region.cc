@@ -20,7 +20,8 @@ namespace {
 
 class RegionPlanner {
  public:
-  RegionPlanner(Builder& builder, const PlaceOf& place) : b_(builder), place_(place) {}
+  RegionPlanner(Builder& builder, const PlaceOf& place, const VectorUnit& unit)
+      : b_(builder), place_(place), unit_(unit) {}
 
   Expected<> steps(std::span<const Instruction* const> list) {
     for (const Instruction* i : list) TRY(step(*i));
@@ -58,7 +59,7 @@ class RegionPlanner {
 
   Expected<> fusion(const Instruction& i) {
     b_.forget_loads();
-    return is_dot_fusion(i) ? plan_dot_into(b_, i, places(i)) : plan_fusion_into(b_, i, places(i));
+    return is_dot_fusion(i) ? plan_dot_into(b_, i, places(i), unit_) : plan_fusion_into(b_, i, places(i));
   }
 
   // Each leaf, unless it is there already.
@@ -174,6 +175,7 @@ class RegionPlanner {
 
   Builder& b_;
   const PlaceOf& place_;
+  const VectorUnit unit_;
 };
 
 }  // namespace
@@ -184,8 +186,9 @@ std::vector<const Instruction*> steps_of(const Computation& computation) {
   return steps;
 }
 
-Expected<> plan_steps_into(Builder& builder, std::span<const Instruction* const> steps, const PlaceOf& place) {
-  return RegionPlanner(builder, place).steps(steps);
+Expected<> plan_steps_into(Builder& builder, std::span<const Instruction* const> steps, const PlaceOf& place,
+                           const VectorUnit& unit) {
+  return RegionPlanner(builder, place, unit).steps(steps);
 }
 
 }  // namespace hloom::kernels

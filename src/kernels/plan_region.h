@@ -7,6 +7,7 @@
 
 #include "hlo/module.h"
 #include "hloom/error.h"
+#include "kernels/plan_dot.h"
 #include "kernels/plan_fusion.h"
 
 namespace hloom::kernels {
@@ -16,8 +17,9 @@ using PlaceOf = std::function<Place(const hlo::Instruction&, std::int64_t leaf)>
 
 /// Adds the work of instructions, in order: fusions, copies, and while, conditional and call with all that they
 /// hold. Structural instructions do nothing. Scalars that one stores and another reads stay in registers.
-/// Errors: Unimplemented, naming an instruction that has no kernel.
-Expected<> plan_steps_into(Builder&, std::span<const hlo::Instruction* const> steps, const PlaceOf&);
+/// Dots are cut for `unit`. Errors: Unimplemented, naming an instruction that has no kernel.
+Expected<> plan_steps_into(Builder&, std::span<const hlo::Instruction* const> steps, const PlaceOf&,
+                           const VectorUnit& unit = {});
 
 /// The instructions of a computation in order.
 std::vector<const hlo::Instruction*> steps_of(const hlo::Computation&);
