@@ -163,7 +163,7 @@ Complex<B> square_root(const Complex<B>& x) {
   return select(is_infinite(x.im), Complex<B>{infinite, x.im}, result);
 }
 
-/// 1/√x: the conjugate of the root by the size of x. 0 gives +infinity.
+/// 1/√x: the conjugate of the root by the size of x. 0 gives infinity + i·NaN, as 1/0 does.
 template <class B>
 Complex<B> reciprocal_square_root(const Complex<B>& x) {
   using V = Value<B, double>;
@@ -171,7 +171,7 @@ Complex<B> reciprocal_square_root(const Complex<B>& x) {
   const V size = magnitude(root);  // √|x|
   const Complex<B> result{(root.re / size) / size, (-root.im / size) / size};
   const auto zero = (x.re == x.re(0)) & (x.im == x.im(0));
-  const Complex<B> at_zero{x.re(kInfinity<double>), -x.im};
+  const Complex<B> at_zero{x.re(kInfinity<double>), x.re(kNaN<double>)};
   const Complex<B> at_infinity{x.re(0), -with_sign(x.re(0), x.im)};
   return select(zero, at_zero, select(is_infinite(x), at_infinity, result));
 }
@@ -258,20 +258,22 @@ Complex<B> logistic(const Complex<B>& x) {
 template <class B>
 Complex<B> cube_root(const Complex<B>& x) {
   using V = Value<B, double>;
-  const V size = cube_root(magnitude(x));
+  // Neither part may be so large that the size overflows.
+  const auto huge = !((abs(x.re) < 0x1p1000) & (abs(x.im) < 0x1p1000));
+  const V size = cube_root(magnitude(x * select(huge, x.re(0x1p-300), x.re(1)))) * select(huge, x.re(0x1p100), x.re(1));
   const V third = argument(x) / 3.0;
   const auto zero = (x.re == x.re(0)) & (x.im == x.im(0));
   return select(zero, x, Complex<B>{size * cosine(third), size * sine(third)});
 }
 
-/// x^y = e^(y·log x); 0^0 = 1, and 0^y = 0 where y has a positive real part.
+/// x^y = e^(y·log x); x^0 = 1 for any x, as for real numbers, and 0^y = 0 where y has a positive real part.
 template <class B>
 Complex<B> power(const Complex<B>& x, const Complex<B>& y) {
   const auto zero = (x.re == x.re(0)) & (x.im == x.im(0));
   const auto no_power = (y.re == y.re(0)) & (y.im == y.im(0));
   const Complex<B> nothing{x.re(0), x.re(0)}, one{x.re(1), x.re(0)};
   const Complex<B> result = exponential(y * logarithm(x));
-  return select(zero & no_power, one, select(zero & (y.re > 0), nothing, result));
+  return select(no_power, one, select(zero & (y.re > 0), nothing, result));
 }
 
 }  // namespace hloom::functions

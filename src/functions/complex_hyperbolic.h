@@ -40,7 +40,8 @@ Complex<B> hyperbolic_cosine(const Complex<B>& x) {
   return {select(lost, kInfinity<double>, h.product(h.of.cosh, h.cosine)), h.product(h.of.sinh, h.sine)};
 }
 
-/// (sinh·cosh(re) + i·sin·cos(im))/(sinh²(re) + cos²(im)); far out, ±1 + 4i·sin·cos(im)·e^-2|re|.
+/// (sinh·cosh(re) + i·sin·cos(im))/(sinh²(re) + cos²(im)); far out, ±1 + 4i·sin·cos(im)·e^-2|re|. NaN for a finite real part
+/// with an infinite imaginary one.
 template <class B>
 Complex<B> hyperbolic_tangent(const Complex<B>& x) {
   using V = Value<B, double>;
@@ -54,7 +55,8 @@ Complex<B> hyperbolic_tangent(const Complex<B>& x) {
   const V far_im = select(is_finite(x.im), 4.0 * turn * falling, x.re(0));
   const V re = select(far, with_sign(x.re(1), x.re), h.sinh * h.cosh / size);
   const V im = select(x.im == x.im(0), x.im, select(far, far_im, turn / size));
-  return {re, im};
+  const auto lost = is_finite(x.re) & !is_finite(x.im);
+  return {select(lost, kNaN<double>, re), select(lost, kNaN<double>, im)};
 }
 
 template <class B>
@@ -86,6 +88,12 @@ Complex<B> one_plus(const Complex<B>& x) {
   return {1 + x.re, x.im};
 }
 
+/// A part on its axis, whose result does not hang on the other part, which is NaN.
+template <class B>
+Value<B, bool> alone(Value<B, double> zero, Value<B, double> nan) {
+  return (zero == zero(0)) & is_nan(nan);
+}
+
 /// Source: Kahan, "Branch cuts for complex elementary functions", 1987: all four inverses of this kind come from the
 /// roots of 1 + x and 1 - x, so signed zeros choose the side of a cut and nothing cancels in the larger part.
 template <class B>
@@ -93,21 +101,24 @@ Complex<B> inverse_sine(const Complex<B>& x) {
   const auto u = square_root(one_plus(-x)), v = square_root(one_plus(x));
   const Complex<B> result{arc_tangent2(x.re, u.re * v.re - u.im * v.im), inverse_sinh(u.re * v.im - u.im * v.re)};
   const Complex<B> far{arc_tangent2(x.re, abs(x.im)), with_sign(log_of_double(x), x.im)};
-  return select(is_huge(x), far, result);
+  const auto any = select(is_huge(x), far, result);
+  return {select(alone<B>(x.re, x.im), x.re, any.re), any.im};
 }
 template <class B>
 Complex<B> inverse_cosine(const Complex<B>& x) {
   const auto u = square_root(one_plus(-x)), v = square_root(one_plus(x));
   const Complex<B> result{2.0 * arc_tangent2(u.re, v.re), inverse_sinh(v.re * u.im - v.im * u.re)};
   const Complex<B> far{arc_tangent2(abs(x.im), x.re), -with_sign(log_of_double(x), x.im)};
-  return select(is_huge(x), far, result);
+  const auto any = select(is_huge(x), far, result);
+  return {select(alone<B>(x.re, x.im), 2 * kQuarterPi, any.re), any.im};
 }
 template <class B>
 Complex<B> inverse_hyperbolic_cosine(const Complex<B>& x) {
   const auto u = square_root(Complex<B>{x.re - 1, x.im}), v = square_root(one_plus(x));
   const Complex<B> result{inverse_sinh(u.re * v.re + u.im * v.im), 2.0 * arc_tangent2(u.im, v.re)};
   const Complex<B> far{log_of_double(x), argument(x)};
-  return select(is_huge(x), far, result);
+  const auto any = select(is_huge(x), far, result);
+  return {any.re, select(alone<B>(x.re, x.im), 2 * kQuarterPi, any.im)};
 }
 template <class B>
 Complex<B> inverse_hyperbolic_sine(const Complex<B>& x) {
@@ -128,7 +139,12 @@ Complex<B> inverse_hyperbolic_tangent(const Complex<B>& x) {
   const auto inverse = Complex<B>{x.re(1), x.re(0)} / x;
   const Complex<B> far{abs(inverse.re), with_sign(x.re(2 * kQuarterPi), y)};
   const Complex<B> result = select(is_huge(x), far, Complex<B>{re, im});
-  return {with_sign(abs(result.re), x.re), result.im};
+  // Where one part is NaN the other one may still be known.
+  const auto known = (x.re == x.re(0)) | is_infinite(x.re) | is_infinite(x.im);
+  const V odd_im = select(is_infinite(x.im), with_sign(x.re(2 * kQuarterPi), y), x.re(kNaN<double>));
+  const Complex<B> odd{select(known, x.re(0), x.re(kNaN<double>)), odd_im};
+  const auto any = select(is_nan(x.re) | is_nan(x.im), odd, result);
+  return {with_sign(abs(any.re), x.re), any.im};
 }
 template <class B>
 Complex<B> inverse_tangent(const Complex<B>& x) {

@@ -21,18 +21,46 @@ bool has_nan(Complex<T> z) {
   return std::isnan(z.real()) || std::isnan(z.imag());
 }
 
-// The usual formula. (The language's own product makes infinities out of NaNs.)
+// The usual formula, each product and sum rounded where the type is the numbers' own. (The language's own product makes infinities out of NaNs.)
 template <typename T>
 Complex<T> multiply(Complex<T> a, Complex<T> b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-// a·conj(b) / |b|². The wide type's exponents hold all squares.
+template <typename T>
+bool is_infinite(Complex<T> z) {
+  return std::isinf(z.real()) || std::isinf(z.imag());
+}
+template <typename T>
+bool is_finite(Complex<T> z) {
+  return std::isfinite(z.real()) && std::isfinite(z.imag());
+}
+
+// The corner of the unit box towards which an infinite z lies.
+template <typename T>
+Complex<T> box(Complex<T> z) {
+  const auto part = [](T x) { return std::copysign(T(std::isinf(x) ? 1 : 0), x); };
+  return {part(z.real()), part(z.imag())};
+}
+
+template <typename T>
+Complex<T> times(Complex<T> z, T x) {
+  return {z.real() * x, z.imag() * x};
+}
+
+// a·conj(b) / |b|². The wide type's exponents hold all squares. Where that is NaN in both parts, C99's annex G (G.5.1) has an
+// answer for a nonzero number by zero, an infinite one by a finite one, and a finite one by an infinite one.
 template <typename T>
 Complex<T> divide(Complex<T> a, Complex<T> b) {
   const T square = b.real() * b.real() + b.imag() * b.imag();
   const Complex<T> top = multiply(a, std::conj(b));
-  return {top.real() / square, top.imag() / square};
+  const Complex<T> quotient(top.real() / square, top.imag() / square);
+  if (!std::isnan(quotient.real()) || !std::isnan(quotient.imag())) return quotient;
+  const T infinity = INFINITY;
+  if (square == 0 && !(std::isnan(a.real()) && std::isnan(a.imag()))) return times(a, std::copysign(infinity, b.real()));
+  if (is_infinite(a) && is_finite(b)) return times(multiply(box(a), std::conj(b)), infinity);
+  if (is_finite(a) && is_infinite(b)) return times(multiply(a, std::conj(box(b))), T(0));
+  return quotient;
 }
 
 template <typename T>
@@ -62,12 +90,12 @@ Complex<T> tangent(Complex<T> z) {
   return {turned.imag(), -turned.real()};
 }
 
-// exp(w·log a); 0^0 = 1, 0^w = 0 where Re w > 0.
+// exp(w·log a); a^0 = 1 for any a, 0^w = 0 where Re w > 0.
 template <typename T>
 Complex<T> power(Complex<T> a, Complex<T> w) {
   if (w == Complex<T>(0)) return 1;
   if (a == Complex<T>(0) && w.real() > 0) return 0;
-  return std::exp(multiply(w, std::log(a)));
+  return exponential(multiply(w, std::log(a)));
 }
 
 // -i·log((x + i·y) / sqrt(x² + y²))
@@ -86,19 +114,21 @@ Complex<T> sign(Complex<T> z) {
   return {z.real() / length, z.imag() / length};
 }
 
-// exp(z) - 1 = expm1(x)·cos y - 2·sin²(y/2) + i·exp(x)·sin y
+// exp(z) - 1 = expm1(x)·cos y - 2·sin²(y/2) + i·exp(x)·sin y, where nothing is infinite
 template <typename T>
 Complex<T> expm1(Complex<T> z) {
   if (z.imag() == 0) return {std::expm1(z.real()), z.imag()};  // also where exp(x) is infinite
+  if (std::isinf(z.real())) return exponential(z) - T(1);
   const T half = std::sin(z.imag() / 2);
   return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * half * half, std::exp(z.real()) * std::sin(z.imag())};
 }
 
-// log(1 + z) = log1p(2x + x² + y²) / 2 + i·atan2(y, 1 + x). Far from 0 the squares could lose what counts, or overflow.
+// log(1 + z) = log1p(2x + x² + y²) / 2 + i·atan2(y, 1 + x). Far from 0 the squares could lose what counts, or overflow;
+// near -1 the sum 1 + x is exact.
 template <typename T>
 Complex<T> log1p(Complex<T> z) {
   const T x = z.real(), y = z.imag();
-  if (std::fabs(x) > 2 || std::fabs(y) > 2) return std::log(Complex<T>(1 + x, y));
+  if (x > 2 || x < -0.5 || std::fabs(y) > 2) return std::log(Complex<T>(1 + x, y));
   return {std::log1p(x * (2 + x) + y * y) / 2, std::atan2(y, 1 + x)};
 }
 
@@ -198,7 +228,7 @@ Kernel::Function complex_operation(Opcode opcode, DType type) {
   switch (opcode) {
     case Opcode::Add: return exact_pair(type, [](auto a, auto b) { return a + b; });
     case Opcode::Subtract: return exact_pair(type, [](auto a, auto b) { return a - b; });
-    case Opcode::Multiply: return wide_pair(type, [](auto a, auto b) { return multiply(a, b); });
+    case Opcode::Multiply: return exact_pair(type, [](auto a, auto b) { return multiply(a, b); });
     case Opcode::Divide: return wide_pair(type, [](auto a, auto b) { return divide(a, b); });
     case Opcode::Power: return wide_pair(type, [](auto a, auto w) { return power(a, w); });
     case Opcode::Atan2: return wide_pair(type, [](auto y, auto x) { return atan2(y, x); });
