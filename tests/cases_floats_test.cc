@@ -145,6 +145,17 @@ ENTRY root {
 })";
 }
 
+constexpr const char* kLongSum = R"(HloModule million
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY root {
+  tenth = f32[] parameter(0)
+  x = f32[16777216] broadcast(tenth), dimensions={}
+  z = f32[] constant(0)
+  ROOT s = f32[] reduce(x, z), dimensions={0}, to_apply=sum
+})";
+
 std::string ramp(int n, int nan_at) {
   std::string text;
   for (int k = 0; k < n; ++k)
@@ -207,7 +218,8 @@ INSTANTIATE_TEST_SUITE_P(
              kNarrowing,
              {"{3.14159,0.1,70000}"},
              {"{3.140625,0.100097656,70144}", "{3.140625,0.099975586,inf}"}},
-        Case{"AParallelSumOfOnesIsExact", kCrowd, {"1"}, {"2097152"}}),
+        Case{"AParallelSumOfOnesIsExact", kCrowd, {"1"}, {"2097152"}},
+        Case{"ALongSumDoesNotStopToGrow", kLongSum, {"0.1"}, {"1677721.6"}, Tolerance::close(1e-5, 0)}),
     name_of);
 
 }  // namespace

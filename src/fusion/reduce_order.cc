@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "hlo/narrow_float.h"
+#include "hlo/identity.h"
 
 namespace hloom::fusion {
 
@@ -47,13 +47,6 @@ DType accumulator(Opcode combine, DType type) {
   return combine == Opcode::Add && is_floating(type) && bit_width(type) < 32 ? DType::F32 : type;
 }
 
-// A type without infinities has no identity for maximum and minimum, complex numbers none at all.
-bool has_identity(Opcode combine, DType type) {
-  if (combine == Opcode::Tuple || is_complex(type)) return false;
-  if (is_integral(type) || type == DType::Pred) return true;
-  return hlo::float_format(type).has_infinity() || combine == Opcode::Add || combine == Opcode::Multiply;
-}
-
 int ReduceOrder::lanes() const {
   const auto enough = std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(extent, 1)));
   return static_cast<int>(std::min<std::int64_t>(kFoldLanes, static_cast<std::int64_t>(enough)));
@@ -68,7 +61,7 @@ ReduceOrder order_of(const Instruction& reduce) {
   };
   const std::int64_t last = shape.rank() - 1;
   if (op == Opcode::Tuple || last < 0 || !reduced(last) || shape.dim(last) < kShortest) return order;
-  if (!has_identity(op, accumulator(op, shape.dtype()))) return order;
+  if (!hlo::has_identity(op, accumulator(op, shape.dtype()))) return order;
   order.by_lanes = true;
   order.first = last;
   order.extent = shape.dim(last);

@@ -19,9 +19,6 @@ hlo::Opcode reduce_op(const hlo::Instruction& reduce);
 /// The type that a reduce keeps its value in: sums of narrow floats are kept in f32 and rounded once.
 DType accumulator(hlo::Opcode combine, DType);
 
-/// Whether a fold by lanes has an identity to begin with.
-bool has_identity(hlo::Opcode combine, DType);
-
 /// How a reduce goes. It depends on the instruction alone, so a value is the same in whatever kernel it is made.
 struct ReduceOrder {
   /// Folded by kFoldLanes over dimensions [first, rank) as one, what is reduced before them one by one. Otherwise all elements

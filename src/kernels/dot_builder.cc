@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/try.h"
+#include "hlo/identity.h"
 
 namespace hloom::kernels {
 
@@ -187,7 +188,7 @@ Expected<> DotBuilder::fold_cell() {
 }
 
 Expected<> DotBuilder::fold(std::int64_t rows, std::int64_t columns, const Index& first_row, const Index& first_column) {
-  const Value zero = b_.constant(type_, identity_bits(Opcode::Add, type_));
+  const Value zero = b_.constant(type_, hlo::identity_bits(Opcode::Add, type_));
   at_.back() = index_of(b_.begin_loop(0, p_.extent(p_.axes.size() - 1), static_cast<int>(form_.lanes)));
   std::vector<Value> inside;
   for (std::int64_t s = 0; s < rows * columns; ++s) inside.push_back(b_.add_fold(Opcode::Add, zero));

@@ -113,7 +113,4 @@ class Elements {
   Value mask_ = kNoValue;
 };
 
-/// The identity of a combining opcode in a type (-0 for sums): the bits of a constant.
-std::uint64_t identity_bits(hlo::Opcode, DType);
-
 }  // namespace hloom::kernels

@@ -1,42 +1,16 @@
 // Elements of what sums or otherwise folds many: reduce, reduce-window, dot, convolution.
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
-#include "hlo/narrow_float.h"
+#include "hlo/identity.h"
 #include "kernels/elements.h"
 
 namespace hloom::kernels {
 
 using hlo::Instruction;
 using hlo::Opcode;
-
-std::uint64_t identity_bits(Opcode op, DType type) {
-  const int width = type == DType::Pred ? 1 : bit_width(type);
-  const std::uint64_t ones = width == 64 ? ~0ull : (1ull << width) - 1;
-  // Stored sub-byte signed integers are sign-extended to their byte.
-  const auto stored = [&](std::uint64_t bits) -> std::uint64_t {
-    if (is_signed(type) && width < 8 && ((bits >> (width - 1)) & 1) != 0) return bits | (0xFFull & ~ones);
-    return bits;
-  };
-  const auto real = [&](double v) { return hlo::encode_float(hlo::float_format(type), v); };
-  switch (op) {
-    case Opcode::Add: return is_floating(type) ? real(-0.0) : 0;
-    case Opcode::Multiply: return is_floating(type) ? real(1.0) : stored(1 & ones);
-    case Opcode::Maximum:
-      if (is_floating(type)) return real(-INFINITY);
-      return is_signed(type) ? stored(1ull << (width - 1)) : 0;
-    case Opcode::Minimum:
-      if (is_floating(type)) return real(INFINITY);
-      return is_signed(type) ? ones >> 1 : ones;
-    case Opcode::And: return stored(ones);
-    case Opcode::Or:
-    case Opcode::Xor: return 0;
-    default: HLOOM_CHECK(!"an op that folds"); return 0;
-  }
-}
 
 Expected<std::vector<Value>> Elements::walk(const std::vector<std::int64_t>& box, std::vector<Value> initial,
                                             const Walk& step) {
@@ -84,7 +58,7 @@ Expected<Value> Elements::fold(const Instruction& i, const Point& kept, const fu
       outer_box.push_back(shape.dim(d));
       outer_dims.push_back(static_cast<std::size_t>(d));
     }
-  const Value identity = b_.constant(sum_type, identity_bits(op, sum_type));
+  const Value identity = b_.constant(sum_type, hlo::identity_bits(op, sum_type));
   const auto results = TRY(walk(outer_box, {identity}, [&](const Point& window, const std::vector<Value>& sofar)
                                                            -> Expected<std::vector<Value>> {
     const Index lane = index_of(b_.begin_loop(0, order.extent, order.lanes()));

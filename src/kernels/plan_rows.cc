@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/try.h"
+#include "hlo/identity.h"
 #include "kernels/elements.h"
 #include "kernels/row_passes.h"
 
@@ -67,7 +68,7 @@ class RowPlanner {
     const int lanes = reduces.empty() ? plain_lanes(p, extent) : fusion::order_of(*reduces[0]).lanes();
     std::vector<Value> identities;
     for (const Instruction* r : reduces)
-      identities.push_back(b_.constant(sum_type(*r), identity_bits(fusion::reduce_op(*r), sum_type(*r))));
+      identities.push_back(b_.constant(sum_type(*r), hlo::identity_bits(fusion::reduce_op(*r), sum_type(*r))));
     const auto step = [&](const Point& window, const std::vector<Value>& sofar) -> Expected<std::vector<Value>> {
       const Index lane = index_of(b_.begin_loop(0, extent, lanes));
       std::vector<Value> partial;

@@ -26,6 +26,7 @@
 #include "passes/simplify_loops.h"
 #include "passes/simplify_movement.h"
 #include "passes/simplify_tuples.h"
+#include "passes/split_reduces.h"
 
 namespace hloom::passes {
 namespace {
@@ -57,6 +58,7 @@ constexpr Pass kAll[] = {
     {"simplify-loops", simplify_loops, "find trip counts; inline loops that run once or never"},
     {"simplify-movement", simplify_movement, "simplify what only moves elements, and updates"},
     {"simplify-tuples", simplify_tuples, "read elements where they were put in"},
+    {"split-reduces", split_reduces, "make reduces of very many elements reduces of blocks, then of what those give"},
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "passes/dynamic_rules.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/fail.h"
 #include "base/try.h"
@@ -14,12 +13,6 @@ namespace {
 bool contains(const Dims& list, std::int64_t d) { return std::ranges::find(list, d) != list.end(); }
 bool any_size(const DimSizes& sizes) {
   return std::ranges::any_of(sizes, [](const Instruction* s) { return s != nullptr; });
-}
-
-hlo::Literal f64(double value) {
-  hlo::Literal literal(Shape::scalar(DType::F64));
-  literal.mutable_data<double>()[0] = value;
-  return literal;
 }
 
 /// One instruction and the sizes of its operands.
@@ -278,26 +271,7 @@ class Rules {
   // The element that a combiner leaves others as they are with, or null.
   Instruction* identity(const hlo::Computation& combiner, DType type) {
     const auto op = simple_combiner(combiner);
-    if (!op || (is_complex(type) && *op != Opcode::Add) || (is_floating(type) && bit_width(type) < 16)) return nullptr;
-    const bool real = is_floating(type);
-    const auto real_number = [&](double x) { return make_.convert(make_.constant(f64(x)), type); };
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const int width = type == DType::Pred ? 1 : bit_width(type);
-    const std::uint64_t ones = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
-    switch (*op) {
-      case Opcode::Add: return real ? real_number(-0.0) : is_complex(type) ? nullptr : zero(type);
-      case Opcode::Multiply: return real ? real_number(1) : make_.integer(type, 1);
-      case Opcode::Maximum:
-        if (real) return real_number(-kInfinity);
-        return make_.integer(type, is_signed(type) ? static_cast<std::int64_t>(~(ones >> 1)) : 0);
-      case Opcode::Minimum:
-        if (real) return real_number(kInfinity);
-        return make_.integer(type, static_cast<std::int64_t>(is_signed(type) ? ones >> 1 : ones));
-      case Opcode::And: return make_.integer(type, static_cast<std::int64_t>(ones));
-      case Opcode::Or:
-      case Opcode::Xor: return zero(type);
-      default: return nullptr;
-    }
+    return op ? make_.identity(*op, type) : nullptr;
   }
 
   Expected<Sized> reduce() {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hlo/identity.h"
+
 namespace hloom::passes {
 namespace {
 
@@ -12,15 +14,19 @@ bool is_identity(const Dims& dimensions) {
   return true;
 }
 
+hlo::Literal scalar_of_bits(DType type, std::uint64_t bits) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(byte_width(type)));
+  std::memcpy(bytes.data(), &bits, bytes.size());
+  return hlo::Literal::from_bytes(Shape::scalar(type), std::move(bytes));
+}
+
 // The low bits of `value` as an element is stored: sub-byte types in a byte, sign- or zero-extended.
 hlo::Literal integer_literal(DType type, std::int64_t value) {
   const int unused = 64 - bit_width(type);
   const auto bits = static_cast<std::uint64_t>(value) << unused;
   const auto stored =
       is_signed(type) ? static_cast<std::uint64_t>(static_cast<std::int64_t>(bits) >> unused) : bits >> unused;
-  std::vector<std::byte> bytes(static_cast<std::size_t>(byte_width(type)));
-  std::memcpy(bytes.data(), &stored, bytes.size());
-  return hlo::Literal::from_bytes(Shape::scalar(type), std::move(bytes));
+  return scalar_of_bits(type, stored);
 }
 
 }  // namespace
@@ -59,6 +65,16 @@ Instruction* Make::integer(DType type, std::int64_t value, const Dims& dims) {
   return splat(integer_literal(type, value), dims);
 }
 
+Instruction* Make::identity(Opcode combine, DType type) {
+  if (is_complex(type) && combine == Opcode::Add) {
+    const DType part = type == DType::C64 ? DType::F32 : DType::F64;
+    Instruction* zero = identity(combine, part);
+    return op(Opcode::Complex, Shape::scalar(type), {zero, zero});
+  }
+  if (!hlo::has_identity(combine, type)) return nullptr;
+  return constant(scalar_of_bits(type, hlo::identity_bits(combine, type)));
+}
+
 Instruction* Make::splat(hlo::Literal scalar, const Dims& dims) {
   return broadcast_scalar(constant(std::move(scalar)), dims);
 }
@@ -91,6 +107,16 @@ Instruction* Make::slice(Instruction* a, hlo::SliceAttr attr) {
   if (dims == a->shape().dims()) return a;
   Instruction* i = op(Opcode::Slice, Shape::array(a->shape().dtype(), std::move(dims)), {a});
   i->mutable_attr<hlo::SliceAttr>() = std::move(attr);
+  return i;
+}
+
+Instruction* Make::pad(Instruction* a, Instruction* value, std::vector<hlo::PadDim> dims) {
+  Dims padded = a->shape().dims();
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    padded[d] += dims[d].low + dims[d].high + std::max<std::int64_t>(padded[d] - 1, 0) * dims[d].interior;
+  if (padded == a->shape().dims() && std::ranges::all_of(dims, [](const hlo::PadDim& d) { return d.low == 0; })) return a;
+  Instruction* i = op(Opcode::Pad, Shape::array(a->shape().dtype(), std::move(padded)), {a, value});
+  i->mutable_attr<hlo::PadAttr>().dims = std::move(dims);
   return i;
 }
 

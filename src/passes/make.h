@@ -27,6 +27,8 @@ class Make {
   Instruction* constant(hlo::Literal);
   /// An integer or pred of this value (its low bits), in these dims: a broadcast scalar where there are any.
   Instruction* integer(DType, std::int64_t value, const Dims& dims = {});
+  /// The scalar that leaves others as they are under a combining opcode; null if the type has none.
+  Instruction* identity(Opcode combine, DType);
   /// The number all elements of an array of this shape are: a broadcast of the scalar.
   Instruction* splat(hlo::Literal scalar, const Dims& dims);
 
@@ -36,6 +38,7 @@ class Make {
   Instruction* broadcast_scalar(Instruction* a, const Dims& result_dims) { return broadcast(a, result_dims, {}); }
   Instruction* transpose(Instruction* a, const Dims& permutation);
   Instruction* slice(Instruction* a, hlo::SliceAttr);
+  Instruction* pad(Instruction* a, Instruction* value, std::vector<hlo::PadDim> dims);
   Instruction* dynamic_slice(Instruction* a, const std::vector<Instruction*>& starts, const Dims& sizes);
   Instruction* dynamic_update_slice(Instruction* base, Instruction* update, const std::vector<Instruction*>& starts);
   Instruction* iota(DType, const Dims& dims, std::int64_t dimension);

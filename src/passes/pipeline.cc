@@ -68,10 +68,11 @@ std::span<const Pass* const> standard() {
 Expected<Changed> run_standard(hlo::Module& module, const RunOptions& options) {
   const Changed expanded = TRY(run_expansions(module, options));
   if (module.config().is_scheduled) return expanded;
-  constexpr std::array<std::string_view, 7> kLast = {"remove-barriers",
+  constexpr std::array<std::string_view, 8> kLast = {"remove-barriers",
                                                      "simplify-tuples",
                                                      "remove-dead",  // what is dead must not count for layouts
                                                      "assign-layouts",
+                                                     "split-reduces",
                                                      "bitcast-reshapes",
                                                      "cse",
                                                      "remove-dead"};

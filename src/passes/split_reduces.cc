@@ -1,0 +1,141 @@
+#include "passes/split_reduces.h"
+
+#include <algorithm>
+
+#include "passes/layout_graph.h"
+#include "passes/make.h"
+#include "passes/rewrite.h"
+
+namespace hloom::passes {
+namespace {
+
+constexpr std::int64_t kLanes = 64;  // partial values of a reduce over the minor dimension: see fusion/reduce_order.h
+// What one partial value takes one after the other, at most. With less, an f32 sum of equal numbers is right to 1e-5 or so.
+constexpr std::int64_t kLongestChain = 4096, kLongestColumn = 16384;
+constexpr std::int64_t kBlock = 8192, kColumnBlock = 1024;
+// Reduces to fewer elements than kFew leave threads idle, which counts from so many elements each on.
+constexpr std::int64_t kFew = 16, kMany = std::int64_t{1} << 16;
+
+// How dimension `dim` is cut: into `blocks` of `rows` indices, the last of which may run over the end.
+struct Cut {
+  std::int64_t dim = 0, rows = 1, blocks = 1;
+};
+
+bool is_reduced(const Instruction& i, std::int64_t d) {
+  return std::ranges::find(i.dimensions(), d) != i.dimensions().end();
+}
+
+// A divisor of `size` near `rows`, so that nothing runs over the end; else `rows`.
+std::int64_t rows_near(std::int64_t rows, std::int64_t size) {
+  for (std::int64_t near = rows; near * 2 > rows; --near)
+    if (size % near == 0) return near;
+  for (std::int64_t near = rows; near <= 2 * rows; ++near)
+    if (size % near == 0) return near;
+  return rows;
+}
+
+// Cuts the outermost dimension of those that are reduced.
+std::optional<Cut> cut(const Instruction& i) {
+  const Shape& x = i.operand(0)->shape();
+  const Order order = order_of(x);
+  const auto outermost = std::ranges::find_if(order, [&](std::int64_t d) { return is_reduced(i, d); });
+  if (outermost == order.end()) return std::nullopt;
+  const std::int64_t size = x.dim(*outermost), kept = std::max<std::int64_t>(i.shape().num_elements(), 1),
+                     all = x.num_elements() / kept;
+  const bool by_lanes = is_reduced(i, x.rank() - 1);
+  const bool too_long = by_lanes ? all / kLanes > kLongestChain : all > kLongestColumn;
+  if (!too_long && (kept >= kFew || all < kMany)) return std::nullopt;
+  const std::int64_t inner = all / size, wanted = (by_lanes ? kBlock : kColumnBlock) / inner;
+  if (wanted <= 1 && inner == 1) return std::nullopt;
+  Cut result{.dim = *outermost};
+  if (wanted > 1) result.rows = rows_near(wanted, size);
+  result.blocks = (size + result.rows - 1) / result.rows;
+  return result;
+}
+
+// The shape with dimension `dim` made two, blocks and rows, which lie as it did.
+Shape with_blocks(const Shape& x, const Cut& cut) {
+  Dims dims = x.dims();
+  dims[static_cast<std::size_t>(cut.dim)] = cut.blocks;
+  dims.insert(dims.begin() + cut.dim + 1, cut.rows);
+  Order order;
+  for (const std::int64_t d : order_of(x)) {
+    const std::int64_t moved = d + (d > cut.dim ? 1 : 0);
+    if (dims[static_cast<std::size_t>(moved)] != 1) order.push_back(moved);
+    if (d == cut.dim && cut.rows != 1) order.push_back(d + 1);
+  }
+  return in_order(Shape::array(x.dtype(), std::move(dims)), order);
+}
+
+// `shape` without those dimensions; what is left lies in the same order.
+Shape without(const Shape& shape, const Dims& gone) {
+  const auto is_gone = [&](std::int64_t d) { return std::ranges::find(gone, d) != gone.end(); };
+  Dims dims;
+  std::vector<std::int64_t> place;
+  for (std::int64_t d = 0; d < shape.rank(); ++d) {
+    place.push_back(std::ssize(dims));
+    if (!is_gone(d)) dims.push_back(shape.dim(d));
+  }
+  Order order;
+  for (const std::int64_t d : order_of(shape))
+    if (!is_gone(d)) order.push_back(place[static_cast<std::size_t>(d)]);
+  return in_order(Shape::array(shape.dtype(), std::move(dims)), order);
+}
+
+class Splitter {
+ public:
+  Splitter(Instruction& i, Opcode combine) : i_(i), combine_(combine), make_(i) {}
+
+  Instruction* split(const Cut& cut) {
+    const DType type = i_.shape().dtype();
+    const bool widens = combine_ == Opcode::Add && is_floating(type) && bit_width(type) < 32;
+    const DType sum = widens ? DType::F32 : type;
+    Instruction* identity = make_.identity(combine_, sum);
+    if (identity == nullptr) return nullptr;
+    Instruction* x = in_blocks(make_.convert(i_.operand(0), sum), identity, cut);
+    Dims within;  // the dimensions that are reduced inside a block
+    for (const std::int64_t d : i_.dimensions())
+      if (d != cut.dim) within.push_back(d + (d > cut.dim ? 1 : 0));
+    within.push_back(cut.dim + 1);
+    std::ranges::sort(within);
+    Instruction* partial = make_.reduce(combine_, x, identity, within);
+    partial->set_shape(without(x->shape(), within));
+    const auto before = std::ranges::count_if(i_.dimensions(), [&](std::int64_t d) { return d < cut.dim; });
+    Instruction* total = make_.reduce(combine_, partial, make_.convert(i_.operand(1), sum), {cut.dim - before});
+    Shape shape = i_.shape();
+    shape.set_dtype(sum);
+    total->set_shape(std::move(shape));
+    return make_.convert(total, type);
+  }
+
+ private:
+  Instruction* in_blocks(Instruction* x, Instruction* identity, const Cut& cut) {
+    std::vector<hlo::PadDim> padding(static_cast<std::size_t>(x->shape().rank()));
+    padding[static_cast<std::size_t>(cut.dim)].high = cut.blocks * cut.rows - x->shape().dim(cut.dim);
+    Instruction* whole = make_.pad(x, identity, std::move(padding));
+    if (whole != x) whole->set_shape(in_order(whole->shape(), order_of(x->shape())));
+    return make_.op(Opcode::Bitcast, with_blocks(whole->shape(), cut), {whole});
+  }
+
+  Instruction& i_;
+  Opcode combine_;
+  Make make_;
+};
+
+bool is_packed_or_tiled(const Shape& shape) { return !shape.layout().is_plain(); }
+
+Instruction* split(Instruction& i) {
+  if (!is(&i, Opcode::Reduce) || i.num_operands() != 2) return nullptr;
+  const Shape &x = i.operand(0)->shape(), &initial = i.operand(1)->shape();
+  if (x.dtype() != i.shape().dtype() || initial.dtype() != x.dtype()) return nullptr;
+  if (is_packed_or_tiled(x) || is_packed_or_tiled(i.shape()) || i.shape().num_elements() == 0) return nullptr;
+  const auto combine = simple_combiner(*i.to_apply());
+  const auto how = combine ? cut(i) : std::nullopt;
+  return how ? Splitter(i, *combine).split(*how) : nullptr;
+}
+
+}  // namespace
+
+Expected<Changed> split_reduces(hlo::Module& module) { return rewrite(module, split); }
+
+}  // namespace hloom::passes
