@@ -1,23 +1,65 @@
 #include "runtime/arena.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/try.h"
+#include "runtime/commit.h"
 #include "runtime/cpus.h"
 
 namespace hloom::runtime {
-namespace {
 
-Expected<Pages> map_for(const Program& program, std::string_view what, std::int64_t size_bytes) {
-  if (size_bytes == 0) return Pages();
-  Expected<Pages> pages = Pages::map(size_bytes);
-  if (!pages) return fail(Code::ResourceExhausted, program.name, ": ", what, ": ", pages.error().message());
-  return pages;
+ProgramArena::ProgramArena(const Program& program, const Layout& layout, HostAllocator& allocator, std::int64_t most)
+    : program_(program), layout_(layout), allocator_(allocator), most_(most), ended_(new std::condition_variable) {
+  start_surviving();
 }
 
-}  // namespace
+ProgramArena::~ProgramArena() {
+  stop_surviving();
+  trim();
+}
+
+void ProgramArena::before_fork() { mutex_.lock(); }
+
+// Runs of other threads do not go on in the child, and a condition that they wait for there cannot be destroyed.
+void ProgramArena::after_fork(bool in_child) {
+  if (in_child) {
+    running_.store(0, std::memory_order_relaxed);
+    waiting_.store(0, std::memory_order_relaxed);
+    static_cast<void>(ended_.release());
+    ended_.reset(new std::condition_variable);
+  }
+  mutex_.unlock();
+}
+
+bool ProgramArena::try_enter() {
+  std::int64_t running = running_.load();
+  while (running < most_)
+    if (running_.compare_exchange_weak(running, running + 1)) return true;
+  return false;
+}
+
+void ProgramArena::enter(bool may_wait) {
+  if (try_enter()) return;
+  if (!may_wait) {
+    running_.fetch_add(1);
+    return;
+  }
+  // A run that ends looks for who waits after it has left, so one of the two sees the other.
+  std::unique_lock<std::mutex> lock(mutex_);
+  waiting_.fetch_add(1);
+  ended_->wait(lock, [this] { return try_enter(); });
+  waiting_.fetch_sub(1);
+}
+
+void ProgramArena::leave() {
+  running_.fetch_sub(1);
+  if (waiting_.load() == 0) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ended_->notify_one();
+}
 
 std::unique_ptr<RunState> ProgramArena::take() {
   std::unique_ptr<RunState> state(first_.exchange(nullptr, std::memory_order_acq_rel));
@@ -29,9 +71,46 @@ std::unique_ptr<RunState> ProgramArena::take() {
   return state;
 }
 
-Expected<std::unique_ptr<RunState>> ProgramArena::make() const {
+Error ProgramArena::without_memory(std::string_view what, const Error& error) const {
+  std::string message = program_.name + ": " + std::string(what) + ": " + error.message();
+  if (!program_.arena_owners.empty()) message += "; the arena is at its peak owned by" + program_.arena_owners;
+  return Error(Code::ResourceExhausted, std::move(message));
+}
+
+Expected<HostBuffer> ProgramArena::allocate(std::string_view what, std::int64_t size_bytes) const {
+  if (size_bytes == 0) return HostBuffer();
+  Expected<HostBuffer> memory = allocator_.allocate(size_bytes);
+  if (!memory) return without_memory(what, memory.error());
+  return memory;
+}
+
+// Each worker touches the parts that it will write; what is left, the caller.
+Expected<> ProgramArena::touch(std::span<std::byte> arena, ThreadPool& pool) const {
+  constexpr std::size_t kMuch = std::size_t{1} << 20;  // with less it is not worth while to ask what is left
+  if (arena.size() >= kMuch)
+    if (const Expected<> room = check_room(arena); !room) return without_memory("arena", room.error());
+  struct Work {
+    std::span<std::byte> arena;
+    std::span<const TouchedSlice> slices;
+  } work{arena, layout_.touched};
+  const ThreadPool::Body body = [](void* context, int w, int n) {
+    const Work& all = *static_cast<const Work*>(context);
+    for (const TouchedSlice& slice : all.slices) {
+      const std::int64_t begin = first_block(slice.size_bytes, w, n), end = first_block(slice.size_bytes, w + 1, n);
+      const auto part = all.arena.subspan(static_cast<std::size_t>(slice.offset + begin),
+                                          static_cast<std::size_t>(end - begin));
+      static_cast<void>(populate(part));  // what fails here fails below
+    }
+  };
+  if (!layout_.touched.empty()) pool.run(pool.num_threads(), body, &work);
+  if (const Expected<> done = populate(arena); !done) return without_memory("arena", done.error());
+  return {};
+}
+
+Expected<std::unique_ptr<RunState>> ProgramArena::make(ThreadPool& pool) const {
   auto state = std::make_unique<RunState>();
-  state->arena = TRY(map_for(program_, "arena", layout_.arena_bytes));
+  state->arena = TRY(allocate("arena", layout_.arena_bytes));
+  TRY(touch(state->arena.bytes(), pool));
   state->ports.resize(program_.parameters.size() + program_.results.size());
   state->ranges.reserve(state->ports.size());
   state->iterations.resize(static_cast<std::size_t>(layout_.num_loops));
@@ -45,18 +124,20 @@ Expected<std::unique_ptr<RunState>> ProgramArena::make() const {
   return state;
 }
 
-Expected<std::unique_ptr<RunState>> ProgramArena::acquire(std::int32_t num_threads) {
+Expected<std::unique_ptr<RunState>> ProgramArena::get(ThreadPool& pool) {
   std::unique_ptr<RunState> state = take();
-  if (state == nullptr) state = TRY(make());
-  if (state->num_threads < num_threads) {
-    Expected<Pages> scratch = map_for(program_, "scratch", layout_.scratch_bytes(num_threads));
-    if (!scratch) {
-      release(std::move(state));
-      return scratch.error();
-    }
-    state->scratch = *std::move(scratch);
-    state->num_threads = num_threads;
+  if (state == nullptr) state = TRY(make(pool));
+  if (state->num_threads < pool.num_threads()) {
+    state->scratch = TRY(allocate("scratch", layout_.scratch_bytes(pool.num_threads())));
+    state->num_threads = pool.num_threads();
   }
+  return state;
+}
+
+Expected<std::unique_ptr<RunState>> ProgramArena::acquire(ThreadPool& pool, bool may_wait) {
+  enter(may_wait);
+  Expected<std::unique_ptr<RunState>> state = get(pool);
+  if (!state) leave();
   return state;
 }
 
@@ -64,17 +145,19 @@ void ProgramArena::release(std::unique_ptr<RunState> state) {
   RunState* none = nullptr;
   if (first_.compare_exchange_strong(none, state.get(), std::memory_order_acq_rel)) {
     static_cast<void>(state.release());
-    return;
+  } else {
+    const std::int64_t most = std::max<std::int64_t>(available_cpus(), num_devices(program_));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (static_cast<std::int64_t>(others_.size()) + 1 < most) others_.push_back(std::move(state));
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const std::int64_t most = std::max<std::int64_t>(available_cpus(), num_devices(program_));
-  if (static_cast<std::int64_t>(others_.size()) + 1 < most) others_.push_back(std::move(state));
+  leave();
 }
 
 void ProgramArena::trim() {
   const std::unique_ptr<RunState> first(first_.exchange(nullptr, std::memory_order_acq_rel));
+  std::vector<std::unique_ptr<RunState>> others;
   const std::lock_guard<std::mutex> lock(mutex_);
-  others_.clear();
+  others.swap(others_);
 }
 
 std::int64_t ProgramArena::num_kept() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -9,8 +10,9 @@
 
 #include "base/run_status.h"
 #include "hloom/error.h"
+#include "hloom/host_allocator.h"
+#include "runtime/forks.h"
 #include "runtime/layout.h"
-#include "runtime/pages.h"
 #include "runtime/threads.h"
 
 namespace hloom::runtime {
@@ -23,8 +25,8 @@ struct Range {
 
 /// All that a run writes to apart from its results. Made for one program.
 struct RunState {
-  Pages arena;
-  Pages scratch;
+  HostBuffer arena;
+  HostBuffer scratch;
   std::int32_t num_threads = 0;          ///< that the scratch is for
   std::vector<void*> pointers;           ///< Layout::table, resolved
   std::vector<std::byte*> ports;
@@ -44,29 +46,47 @@ struct RunState {
 };
 
 /// The states of one program: a run has one to itself, and what it leaves the next run finds mapped and warm, so that
-/// from the second run on no page faults and nothing is allocated. Thread-safe.
-class ProgramArena {
+/// from the second run on no page faults and nothing is allocated. There are at most `most` at a time: who wants one
+/// more waits until a run ends, unless it is itself within a run, of whatever program, which would then wait for itself.
+/// Thread-safe.
+class ProgramArena final : public SurvivesFork {
  public:
-  ProgramArena(const Program& program, const Layout& layout) : program_(program), layout_(layout) {}
-  ~ProgramArena() { trim(); }
+  ProgramArena(const Program& program, const Layout& layout, HostAllocator& allocator, std::int64_t most);
+  ~ProgramArena();
 
-  /// A state with scratch for so many threads. Errors: ResourceExhausted if there is no memory.
-  Expected<std::unique_ptr<RunState>> acquire(std::int32_t num_threads);
-  /// Keeps the state for the next acquire(), or frees it if as many are kept as there are processors, or
-  /// devices of the program.
+  /// A state with scratch for the pool's threads, which touch a new arena first where they will write it.
+  /// Errors: ResourceExhausted, with the owners of the arena's peak, if there is no memory for all of it.
+  Expected<std::unique_ptr<RunState>> acquire(ThreadPool& pool, bool may_wait);
+  /// Keeps the state for the next acquire(), or frees it if as many are kept as there are processors, or devices of the
+  /// program.
   void release(std::unique_ptr<RunState>);
   /// Frees the states that are kept.
   void trim();
   std::int64_t num_kept();
 
  private:
+  void before_fork() override;
+  void after_fork(bool in_child) override;
+
+  bool try_enter();
+  void enter(bool may_wait);
+  void leave();
   std::unique_ptr<RunState> take();
-  Expected<std::unique_ptr<RunState>> make() const;
+  Expected<std::unique_ptr<RunState>> get(ThreadPool& pool);
+  Expected<std::unique_ptr<RunState>> make(ThreadPool& pool) const;
+  Expected<HostBuffer> allocate(std::string_view what, std::int64_t size_bytes) const;
+  Expected<> touch(std::span<std::byte> arena, ThreadPool& pool) const;
+  Error without_memory(std::string_view what, const Error&) const;
 
   const Program& program_;
   const Layout& layout_;
+  HostAllocator& allocator_;
+  const std::int64_t most_;
+  std::atomic<std::int64_t> running_ = 0;
+  std::atomic<std::int64_t> waiting_ = 0;
   std::atomic<RunState*> first_ = nullptr;  ///< one kept state, owned; taken without the lock
   std::mutex mutex_;
+  std::unique_ptr<std::condition_variable> ended_;
   std::vector<std::unique_ptr<RunState>> others_;
 };
 

@@ -135,7 +135,7 @@ Expected<> Devices::execute(Team& team, std::span<const DeviceValues> values, co
     // Every device learns of an error, so that the meeting knows it.
     static_cast<void>(all.executor.execute_device({device, &all.team.meeting}, all.values[k].parameters,
                                                   all.values[k].results, *all.team.helpers[k],
-                                                  device == 0 ? all.options : RunOptions()));
+                                                  {device == 0 ? all.options.observer : nullptr, all.options.cancel}));
   };
   team.threads.run(static_cast<int>(values.size()), body, &work);
   if (team.meeting.failed()) return team.meeting.error();

@@ -10,14 +10,17 @@
 #include "base/try.h"
 #include "runtime/arena.h"
 #include "runtime/collective_step.h"
+#include "runtime/cpus.h"
 #include "runtime/float_mode.h"
 #include "runtime/fork_join.h"
 #include "runtime/layout.h"
+#include "runtime/process_allocator.h"
 #include "runtime/values.h"
 
 namespace hloom::runtime {
 namespace {
 
+constexpr std::int64_t kRunsOfProcessor = 4;
 constexpr std::int64_t kCopyPart = 256 << 10;  // below this a thread's wake costs more than its share of a copy
 
 void copy(ThreadPool& pool, std::byte* to, const std::byte* from, std::int64_t size_bytes) {
@@ -114,6 +117,8 @@ class Run {
     const auto end = static_cast<std::uint32_t>(layout_.operations.size());
     for (std::uint32_t at = 0; at < end;) {
       const Operation& operation = layout_.operations[at++];
+      if (options_.cancel != nullptr && options_.cancel->is_cancelled())
+        return fail(Code::Cancelled, program_.name, ": the run was cancelled");
       switch (operation.kind) {
         case Kind::Inline:
         case Kind::Forking:
@@ -198,10 +203,13 @@ class Run {
 }  // namespace
 
 struct Executor::Impl {
-  explicit Impl(Program p) : program(std::move(p)) {}
+  Impl(Program p, const ExecutorOptions& options)
+      : program(std::move(p)),
+        arena(program, layout, options.allocator == nullptr ? process_allocator() : *options.allocator,
+              options.max_concurrent_runs > 0 ? options.max_concurrent_runs : kRunsOfProcessor * available_cpus()) {}
   const Program program;
   Layout layout;
-  ProgramArena arena{program, layout};
+  ProgramArena arena;
 
   Expected<> run(const Device& device, RunState& state, Values parameters, Values results, ThreadPool& pool,
                  const RunOptions& options) const {
@@ -212,8 +220,8 @@ struct Executor::Impl {
   }
 };
 
-Expected<std::unique_ptr<Executor>> Executor::create(Program program) {
-  auto impl = std::make_unique<Impl>(std::move(program));
+Expected<std::unique_ptr<Executor>> Executor::create(Program program, const ExecutorOptions& options) {
+  auto impl = std::make_unique<Impl>(std::move(program), options);
   impl->layout = TRY(lay_out(impl->program));
   return std::unique_ptr<Executor>(new Executor(std::move(impl)));
 }
@@ -227,7 +235,10 @@ Expected<> Executor::execute(Values parameters, Values results, ThreadPool& pool
 Expected<> Executor::execute_device(const Device& device, Values parameters, Values results, ThreadPool& pool,
                                     const RunOptions& options) const {
   const DefaultFloatMode mode;
-  Expected<std::unique_ptr<RunState>> state = impl_->arena.acquire(pool.num_threads());
+  // Devices of one run wait for each other: none may wait for another run.
+  const bool may_wait = device.others == nullptr && !ThreadPool::is_within_work();
+  const ThreadPool::Within within;
+  Expected<std::unique_ptr<RunState>> state = impl_->arena.acquire(pool, may_wait);
   Expected<> done = state ? impl_->run(device, **state, parameters, results, pool, options) : state.error();
   if (device.others != nullptr) {
     if (!done) device.others->fail(done.error());

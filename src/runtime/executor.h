@@ -10,7 +10,9 @@
 #include <memory>
 #include <span>
 
+#include "hloom/cancel_token.h"
 #include "hloom/error.h"
+#include "hloom/host_allocator.h"
 #include "runtime/collective_step.h"
 #include "runtime/program.h"
 #include "runtime/threads.h"
@@ -28,20 +30,29 @@ struct StepEvent {
 struct RunOptions {
   /// Null in normal runs, which then pay nothing for it.
   const std::function<void(const StepEvent&)>* observer = nullptr;
+  const CancelToken* cancel = nullptr;  ///< null: the run goes to its end
+};
+
+struct ExecutorOptions {
+  HostAllocator* allocator = nullptr;    ///< of arenas and scratch, alive while the executor is; null: the process's
+  std::int64_t max_concurrent_runs = 0;  ///< 0: four for each processor
 };
 
 /// A program that is ready to run. Any number of threads may call execute() at once, on the same or different pools.
 class Executor {
  public:
   /// Errors: Internal if the plan is inconsistent, naming the step. Cost: linear.
-  static Expected<std::unique_ptr<Executor>> create(Program);
+  static Expected<std::unique_ptr<Executor>> create(Program, const ExecutorOptions& = {});
   ~Executor();  ///< Needs: no run under way.
 
   /// Runs the program once; returns when all results are written. `parameters[i]` is read, and overwritten only where
   /// it is the memory of the result that is aliased with it. `results[i]` may be exactly the memory of that parameter;
-  /// apart from that no result overlaps anything. The floating point mode is the default one during the run.
+  /// apart from that no result overlaps anything. The floating point mode is the default one during the run. If as many
+  /// runs are under way as may be, it waits for one to end, unless it is called within a run.
   /// Errors: InvalidArgument if a count, size, address or overlap is not as the program says, or it is one for several
-  ///         devices; ResourceExhausted if there is no memory for the arena; then nothing has run. What a call reports,
+  ///         devices; ResourceExhausted, with the owners of its peak, if there is no memory for the arena; then nothing has
+  ///         run. Cancelled, if the token
+  ///         says so, and what a call reports,
   ///         with its name in front; then nothing after it has run, and the results are undefined.
   Expected<> execute(std::span<const std::span<std::byte>> parameters, std::span<const std::span<std::byte>> results,
                      ThreadPool& pool = process_pool(), const RunOptions& options = {}) const;

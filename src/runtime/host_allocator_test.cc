@@ -1,6 +1,8 @@
 #include "hloom/host_allocator.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +16,9 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "runtime/allocations_test.h"
+#include "runtime/commit.h"
+#include "runtime/size_bins.h"
 
 namespace hloom {
 namespace {
@@ -247,6 +252,75 @@ TEST(HostAllocator, FreedMemoryIsPoisonedWhenAsked) {
     std::memset(data, 1, 64);
   }
   EXPECT_TRUE(std::all_of(data, data + 64, [](std::byte b) { return b == std::byte{0xdd}; }));
+}
+
+TEST(HostAllocator, BinsAreAtMostAQuarterTooLarge) {
+  for (std::int64_t size = 1; size <= runtime::SizeBins::kMaxBytes; size += size < 5000 ? 1 : 997) {
+    const std::int32_t bin = runtime::SizeBins::bin_of(size);
+    const std::int64_t bytes = runtime::SizeBins::bytes_of(bin);
+    ASSERT_GE(bytes, size);
+    ASSERT_LE(bytes, std::max(size + 63, size + size / 4 + 64));
+    ASSERT_EQ(runtime::SizeBins::bin_of(bytes), bin);
+    ASSERT_EQ(bytes % 64, 0);
+  }
+}
+
+TEST(HostAllocator, RepeatedSizesUseNoHeap) {
+  HostAllocator allocator;
+  const auto round = [&] {
+    std::vector<HostBuffer> buffers(8);
+    const std::int64_t before = runtime::num_allocations();
+    for (std::int64_t size : {1, 100, 5000, 70'000, 3 << 20, 9 << 20, 64, 100})
+      buffers[static_cast<std::size_t>(size % 8)] = *allocator.allocate(size);
+    for (HostBuffer& buffer : buffers) buffer = {};
+    return runtime::num_allocations() - before;
+  };
+  for (int i = 0; i < 3; ++i) round();
+  EXPECT_EQ(round(), 0);
+}
+
+TEST(HostAllocator, ALimitIsOnBytesInUse) {
+  HostAllocator allocator({.max_bytes = 1 << 20});
+  HostBuffer all = *allocator.allocate(1 << 20);
+  const auto more = allocator.allocate(1);
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().code(), Code::ResourceExhausted);
+  all = {};
+  EXPECT_TRUE(allocator.allocate(1 << 20));
+  EXPECT_EQ(allocator.allocate((1 << 20) + 1).error().code(), Code::ResourceExhausted);
+}
+
+TEST(HostAllocator, WarmPagesCostNoFault) {
+  constexpr std::int64_t kBytes = 64 << 20;
+  HostAllocator allocator;
+  ASSERT_TRUE(allocator.warm(kBytes));
+  EXPECT_EQ(allocator.statistics().num_buffers, 0);
+  EXPECT_GE(allocator.statistics().bytes_cached, kBytes);
+  EXPECT_GT(allocator.statistics().page_faults, 0);
+  const HostBuffer buffer = *allocator.allocate(kBytes);
+  EXPECT_EQ(runtime::absent_bytes(buffer.bytes()), 0);
+  EXPECT_TRUE(allocator.warm(kBytes, 0));
+  EXPECT_EQ(allocator.warm(std::int64_t{1} << 40).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(allocator.warm(-1).error().code(), Code::InvalidArgument);
+}
+
+TEST(HostAllocator, AForkedChildGoesOn) {
+  HostAllocator allocator;
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> others;
+  for (int t = 0; t < 3; ++t)
+    others.emplace_back([&, t] {
+      for (std::int64_t i = 0; !stop; ++i) static_cast<void>(allocator.allocate(100 + 3'000'000 * ((i + t) % 2)));
+    });
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(allocator.allocate(5000) && allocator.allocate(9 << 20) ? 0 : 1);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  stop = true;
+  for (std::thread& other : others) other.join();
 }
 
 // End of what is looked at in the beginning of a buffer; the same number of bytes is at its end.

@@ -12,6 +12,8 @@ namespace hloom::runtime {
 namespace {
 
 constexpr std::int64_t kLine = 128;  // two lines: processors fetch pairs
+constexpr std::int64_t kTouchedBytes = std::int64_t{1} << 20;  // where a slice's pages lie begins to matter
+constexpr std::size_t kMaxTouched = 64;
 
 std::int64_t round_up(std::int64_t value, std::int64_t alignment) { return (value + alignment - 1) & -alignment; }
 
@@ -164,8 +166,22 @@ class Builder {
     operation.scratch_stride = round_up(call.scratch_bytes, kLine);
     layout_.forked_stride = std::max(layout_.forked_stride, round_up(call.forked_scratch_bytes, kLine));
     layout_.forks |= call.forks;
+    if (workers > 1) note_touched(call);
     if (call.may_fail) add(Kind::Check);
     return {};
+  }
+
+  void note_touched(const Call& call) {
+    for (const Slice& slice : call.arguments) {
+      const TableEntry& base = layout_.allocations[static_cast<std::size_t>(slice.allocation)];
+      if (base.base != TableEntry::Base::Arena || slice.size_bytes < kTouchedBytes) continue;
+      const TouchedSlice added{base.offset + slice.offset, slice.size_bytes};
+      const auto overlaps = [&](const TouchedSlice& t) {
+        return t.offset < added.offset + added.size_bytes && added.offset < t.offset + t.size_bytes;
+      };
+      if (layout_.touched.size() < kMaxTouched && std::ranges::none_of(layout_.touched, overlaps))
+        layout_.touched.push_back(added);
+    }
   }
 
   Expected<> add_step(const Copy& copy) {

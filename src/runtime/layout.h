@@ -49,12 +49,18 @@ struct TableEntry {
   std::int64_t offset = 0;
 };
 
+/// Bytes of the arena that workers write in parts.
+struct TouchedSlice {
+  std::int64_t offset = 0, size_bytes = 0;
+};
+
 struct Layout {
   std::vector<Operation> operations;
   std::vector<std::uint32_t> targets;  ///< of switches
   std::vector<TableEntry> table;
   std::vector<const Step*> steps;      ///< by number; in the program
   std::vector<TableEntry> allocations; ///< where each starts
+  std::vector<TouchedSlice> touched;   ///< large ones, apart from each other, in the order in which they are written
   std::int32_t num_loops = 0;
   std::int64_t arena_bytes = 0;
   std::int64_t forked_stride = 0;      ///< scratch of a worker in fork_join()

@@ -19,7 +19,7 @@ namespace hloom::runtime {
 struct Allocation {
   enum class Kind : std::uint8_t {
     Arena,      ///< the run's own; `number` is not used
-    Parameter,  ///< leaf `number` of the parameters: read only, unless a result is aliased with it
+    Parameter,  ///< leaf `number` of the parameters: read only, unless aliased with a result or overwritten
     Result,     ///< leaf `number` of the results
     Constant,   ///< Program::constants[number], read only
     Status,     ///< the run's base::RunStatus, where a call says that it failed; `number` is not used
@@ -99,6 +99,7 @@ struct Step {
 struct Port {
   std::int64_t size_bytes = 0;
   std::int64_t alignment = 1;  ///< the element's: addresses are multiples of it
+  bool overwritten = false;    ///< a parameter without an alias whose memory the plan uses for other values as well
 };
 
 /// The result's memory may be that of the parameter, which is then overwritten. The plan has the parameter's value in
@@ -119,6 +120,7 @@ struct Program {
   std::int64_t replicas = 1, partitions = 1;
   std::vector<collectives::Operation> collectives;
   Steps steps;
+  std::string arena_owners;          ///< who owns the arena's peak, a line each, for errors
   std::shared_ptr<const void> code;  ///< keeps the functions of calls in memory
   std::vector<std::shared_ptr<const void>> kept;  ///< what constants hold the address of
 };

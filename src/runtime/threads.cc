@@ -1,14 +1,13 @@
 #include "runtime/threads.h"
 
+#include <dlfcn.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <span>
 
@@ -16,16 +15,18 @@
 #include "runtime/cpus.h"
 #include "runtime/float_mode.h"
 
-// Each worker has two words of its own. The caller writes a new number to `command`, the worker does its part and
-// writes the same number to `done`. Numbers are even; who falls asleep waiting for a word sets its lowest bit first, so
-// that the writer, who swaps the number in, learns in the same step that it must wake a sleeper.
+// Each worker has two words of its own. The caller writes a new number to `command`; who sets its bit `taken` first does
+// that part: the worker, or the caller, once it has done its own. So a worker that comes late holds up nobody, and what
+// the caller took it needs not wait for. The worker writes the number of what it did to `done`. Who falls asleep waiting
+// for a word sets its bit `asleep` first, so that the writer, who swaps the number in, learns in the same step that it
+// must wake a sleeper.
 
 namespace hloom::runtime {
 
 namespace {
 
 using Word = std::atomic<std::uint32_t>;
-constexpr std::uint32_t kAsleep = 1;
+constexpr std::uint32_t kAsleep = 1, kTaken = 2, kNext = 4;
 
 void pause_processor() {
 #if defined(__x86_64__)
@@ -77,41 +78,17 @@ void tell(Word& word, std::uint32_t number) {
 
 }  // namespace
 
+thread_local int depth_of_work = 0;
+
+ThreadPool::Within::Within() { ++depth_of_work; }
+ThreadPool::Within::~Within() { --depth_of_work; }
+bool ThreadPool::is_within_work() { return depth_of_work > 0; }
+
 struct ThreadPool::Slot {
-  alignas(128) Word command = 0;
+  alignas(128) Word command = kTaken;
   alignas(128) Word done = 0;
-  std::uint32_t last = 0;  ///< the caller's: number of the last part done
-};
-
-// The pools of the process, so that a forked child can empty them.
-class ForkHandler {
- public:
-  static void add(ThreadPool* pool) {
-    static const int registered = pthread_atfork(lock, unlock, reset);
-    HLOOM_CHECK(registered == 0);
-    const std::lock_guard<std::mutex> guard(state().mutex);
-    state().pools.push_back(pool);
-  }
-  static void remove(ThreadPool* pool) {
-    const std::lock_guard<std::mutex> guard(state().mutex);
-    std::erase(state().pools, pool);
-  }
-
- private:
-  struct State {
-    std::mutex mutex;
-    std::vector<ThreadPool*> pools;
-  };
-  static State& state() {
-    static State& state = *new State;  // outlives all pools and the last fork
-    return state;
-  }
-  static void lock() { state().mutex.lock(); }
-  static void unlock() { state().mutex.unlock(); }
-  static void reset() {
-    for (ThreadPool* pool : state().pools) pool->forget_threads();
-    unlock();
-  }
+  std::uint32_t last = 0;  ///< the caller's: number of the last part that the worker did
+  bool mine = false;       ///< the caller's: it took the part
 };
 
 ThreadPool::ThreadPool(int num_threads)
@@ -119,22 +96,28 @@ ThreadPool::ThreadPool(int num_threads)
       spin_ns_(num_threads_ <= available_cpus() ? 30'000 : 0),
       slots_(new Slot[static_cast<std::size_t>(num_threads_)]) {
   threads_.reserve(static_cast<std::size_t>(num_threads_));
-  ForkHandler::add(this);
+  start_surviving();
+}
+
+ThreadPool::ThreadPool(WorkerPool& theirs)
+    : num_threads_(std::max(theirs.num_threads(), 1)), spin_ns_(0), theirs_(&theirs) {
+  start_surviving();
 }
 
 ThreadPool::~ThreadPool() {
   HLOOM_CHECK(!busy_.exchange(true, std::memory_order_acquire));
-  ForkHandler::remove(this);
+  stop_surviving();
   stop_ = true;
-  command_ += 2;
+  command_ += kNext;
   for (std::size_t i = 0; i < threads_.size(); ++i) tell(slots_[i + 1].command, command_);
   for (base::Thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::forget_threads() {
+void ThreadPool::after_fork(bool in_child) {
+  if (!in_child) return;
   for (base::Thread& thread : threads_) thread.forget();
   threads_.clear();
-  slots_.reset(new Slot[static_cast<std::size_t>(num_threads_)]);
+  if (theirs_ == nullptr) slots_.reset(new Slot[static_cast<std::size_t>(num_threads_)]);
   command_ = 0;
   busy_.store(false, std::memory_order_relaxed);
 }
@@ -152,16 +135,26 @@ int ThreadPool::start_workers(int count) {
 
 void ThreadPool::work(int worker) {
   const DefaultFloatMode mode;
+  const Within within;
   Slot& slot = slots_[static_cast<std::size_t>(worker)];
-  for (std::uint32_t command = 0;;) {
-    command = wait_until_changed(slot.command, command, spin_ns_);
+  for (std::uint32_t seen = kTaken;;) {
+    const std::uint32_t command = wait_until_changed(slot.command, seen, spin_ns_);
+    seen = command | kTaken;
+    if (!take(slot, command)) continue;
     if (stop_) return;
     body_(context_, worker, workers_);
     tell(slot.done, command);
   }
 }
 
+// True if this thread is the one to do the part of that number.
+bool ThreadPool::take(Slot& slot, std::uint32_t command) {
+  return (command & kTaken) == 0 &&
+         slot.command.compare_exchange_strong(command, command | kTaken, std::memory_order_acq_rel);
+}
+
 bool ThreadPool::start_all() {
+  if (theirs_ != nullptr) return true;
   if (busy_.exchange(true, std::memory_order_acquire)) return false;
   const bool all = start_workers(num_threads_ - 1) == num_threads_ - 1;
   busy_.store(false, std::memory_order_release);
@@ -170,6 +163,7 @@ bool ThreadPool::start_all() {
 
 void ThreadPool::run(int workers, Body body, void* context) {
   workers = std::clamp(workers, 1, num_threads_);
+  if (workers > 1 && theirs_ != nullptr) return run_on_theirs(workers, body, context);
   if (workers == 1 || busy_.exchange(true, std::memory_order_acquire)) {
     for (int w = 0; w < workers; ++w) body(context, w, workers);
     return;
@@ -178,12 +172,38 @@ void ThreadPool::run(int workers, Body body, void* context) {
   body_ = body;
   context_ = context;
   workers_ = workers;
-  command_ += 2;
-  const auto slots = std::span(slots_.get(), static_cast<std::size_t>(workers)).subspan(1);
-  for (Slot& slot : slots) tell(slot.command, command_);
+  command_ += kNext;
+  for (int w = 1; w < workers; ++w) tell(slots_[w].command, command_);
   body(context, 0, workers);
-  for (Slot& slot : slots) slot.last = wait_until_changed(slot.done, slot.last, spin_ns_);
+  for (int w = 1; w < workers; ++w) {
+    slots_[w].mine = take(slots_[w], command_);
+    if (slots_[w].mine) body(context, w, workers);
+  }
+  for (int w = 1; w < workers; ++w)
+    if (Slot& slot = slots_[w]; !slot.mine) slot.last = wait_until_changed(slot.done, slot.last, spin_ns_);
   busy_.store(false, std::memory_order_release);
+}
+
+// Inside a part of theirs all parts are this thread's: a pool may not be made for more.
+void ThreadPool::run_on_theirs(int workers, Body body, void* context) {
+  static thread_local bool inside = false;
+  if (inside) {
+    for (int w = 0; w < workers; ++w) body(context, w, workers);
+    return;
+  }
+  struct Work {
+    Body body;
+    void* context;
+  } work{body, context};
+  const WorkerPool::Body part = [](void* all, int w, int n) {
+    const Work& of = *static_cast<const Work*>(all);
+    const DefaultFloatMode mode;
+    const Within within;
+    inside = true;
+    of.body(of.context, w, n);
+    inside = false;
+  };
+  theirs_->run(workers, part, &work);
 }
 
 void ThreadPool::parallel_for_blocks(base::KernelFunction function, void* const* buffers, std::int64_t blocks,
@@ -221,9 +241,23 @@ void ThreadPool::parallel_copy(std::byte* to, const std::byte* from, std::int64_
   run(workers, body, &work);
 }
 
+namespace {
+
+// Workers of a pool that never ends are in our code to the end of the process: what it was loaded from must stay.
+void stay_loaded() {
+  Dl_info here;
+  static const int inside = 0;
+  if (dladdr(&inside, &here) != 0 && here.dli_fname != nullptr) dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+}  // namespace
+
 ThreadPool& process_pool() {
   // Left to the process's end: threads that still run then must find it.
-  static ThreadPool& pool = *new ThreadPool(available_cpus());
+  static ThreadPool& pool = []() -> ThreadPool& {
+    stay_loaded();
+    return *new ThreadPool(available_cpus());
+  }();
   return pool;
 }
 

@@ -12,6 +12,8 @@
 
 #include "base/kernel_abi.h"
 #include "base/thread.h"
+#include "hloom/worker_pool.h"
+#include "runtime/forks.h"
 
 namespace hloom::runtime {
 
@@ -30,16 +32,16 @@ inline std::int64_t first_block(std::int64_t blocks, int w, int workers) {
 
 /// A fixed number of workers, the calling thread among them. Workers wait for work by spinning for some 30 us, then
 /// asleep. Any number of threads may call at once: who finds the workers taken, or is a worker, does all parts itself.
-/// After fork() the child's pool starts workers of its own.
-class ThreadPool {
+/// A caller that is done with its own part does those that no worker has begun. After fork() the child's pool starts
+/// workers of its own.
+class ThreadPool final : public SurvivesFork {
  public:
   /// `num_threads` counts the caller; at least 1. Starts no thread yet.
   explicit ThreadPool(int num_threads);
+  /// The embedder's threads, which must outlive this. Starts none.
+  explicit ThreadPool(WorkerPool& theirs);
   /// Waits for the workers' end. Needs: no call under way.
   ~ThreadPool();
-  ThreadPool(const ThreadPool&) = delete;
-  ThreadPool& operator=(const ThreadPool&) = delete;
-
   int num_threads() const { return num_threads_; }
 
   /// Starts all threads, which run() else does when it needs them; false if the system has no more.
@@ -48,25 +50,40 @@ class ThreadPool {
   /// One part of the work: part `worker` of `workers`.
   using Body = void (*)(void* context, int worker, int workers);
   /// Calls body(context, w, n) for each w in [0, n), n being at most `workers` and num_threads(); returns when all
-  /// have. Part 0 runs on the caller; each of the others on a thread of its own, unless the pool is busy. Allocates nothing once the threads are started.
+  /// have. Part 0 runs on the caller, each of the others on a worker of its own, or on the caller behind its own part: if
+  /// all threads are started, parts may wait for each other. Of the embedder's threads, and if the pool is busy, parts may
+  /// run one after the other. Allocates nothing once the threads are started.
   void run(int workers, Body body, void* context);
 
   /// Calls function(buffers, from, to, scratch.of(w)) for parts that cover [0, blocks) once, at most `workers` of them.
   void parallel_for_blocks(base::KernelFunction function, void* const* buffers, std::int64_t blocks, int workers,
                            const Scratch& scratch);
 
+  /// Marks this thread as doing a part of some work, as workers always do.
+  class Within {
+   public:
+    Within();
+    ~Within();
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+  };
+  static bool is_within_work();
+
   /// Copies with up to `workers` threads. Needs: no overlap.
   void parallel_copy(std::byte* to, const std::byte* from, std::int64_t size_bytes, int workers);
 
  private:
-  friend class ForkHandler;
   struct Slot;
   int start_workers(int count);
   void work(int worker);
-  void forget_threads();
+  static bool take(Slot& slot, std::uint32_t command);
+  void run_on_theirs(int workers, Body body, void* context);
+  void before_fork() override {}
+  void after_fork(bool in_child) override;
 
   const int num_threads_;
   const std::int64_t spin_ns_;
+  WorkerPool* const theirs_ = nullptr;
   std::unique_ptr<Slot[]> slots_;  ///< [w] is worker w's; [0] unused
   std::vector<base::Thread> threads_;
   std::atomic<bool> busy_ = false;  ///< held by whoever uses what follows

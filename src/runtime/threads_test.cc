@@ -65,17 +65,86 @@ struct Record {
   std::atomic<int> parts = 0;
 };
 
+// Each part waits until all have begun, so that no thread can do two.
+struct Meeting {
+  Record record;
+  std::atomic<int> begun = 0;
+  static void body(void* context, int w, int n) {
+    auto& all = *static_cast<Meeting*>(context);
+    all.record.threads[static_cast<std::size_t>(w)] = std::this_thread::get_id();
+    for (++all.begun; all.begun < n;) std::this_thread::yield();
+  }
+};
+
 TEST(ThreadPool, CallerIsWorkerZeroAndWorkersKeepTheirParts) {
   ThreadPool pool(4);
-  const ThreadPool::Body body = [](void* context, int w, int) {
-    static_cast<Record*>(context)->threads[static_cast<std::size_t>(w)] = std::this_thread::get_id();
+  ASSERT_TRUE(pool.start_all());
+  Meeting first, second;
+  pool.run(4, Meeting::body, &first);
+  pool.run(4, Meeting::body, &second);
+  EXPECT_EQ(first.record.threads, second.record.threads);
+  EXPECT_EQ(first.record.threads[0], std::this_thread::get_id());
+  EXPECT_NE(first.record.threads[1], first.record.threads[2]);
+}
+
+// A worker that is busy outside does not hold up the caller, who does its part.
+TEST(ThreadPool, TheCallerDoesPartsThatNobodyHasBegun) {
+  ThreadPool pool(3);
+  struct Work {
+    std::atomic<int> done = 0;
+    std::thread::id caller = std::this_thread::get_id();
+    std::atomic<int> on_caller = 0;
   };
-  Record first, second;
-  pool.run(4, body, &first);
-  pool.run(4, body, &second);
-  EXPECT_EQ(first.threads, second.threads);
-  EXPECT_EQ(first.threads[0], std::this_thread::get_id());
-  EXPECT_NE(first.threads[1], first.threads[2]);
+  for (int round = 0; round < 200; ++round) {
+    Work work;
+    pool.run(3, [](void* context, int, int) {
+      auto& all = *static_cast<Work*>(context);
+      if (std::this_thread::get_id() == all.caller) ++all.on_caller;
+      ++all.done;
+    }, &work);
+    EXPECT_EQ(work.done, 3);
+    EXPECT_GE(work.on_caller, 1);
+  }
+}
+
+// An embedder's pool that keeps to the letter of the interface: parts last to first, one after the other, on a thread
+// that is not the caller's.
+class Backwards final : public WorkerPool {
+ public:
+  int num_threads() const override { return 3; }
+  void run(int parts, Body body, void* context) override {
+    ++calls;
+    std::thread([&] {
+      for (int p = parts; p-- > 0;) body(context, p, parts);
+    }).join();
+  }
+  std::atomic<int> calls = 0;
+};
+
+TEST(ThreadPool, RunsOnThreadsOfTheEmbedder) {
+  Backwards theirs;
+  ThreadPool pool(theirs);
+  EXPECT_EQ(pool.num_threads(), 3);
+  EXPECT_TRUE(pool.start_all());
+  for (int workers = 1; workers <= 5; ++workers) expect_each_block_once(pool, 30, workers);
+  EXPECT_EQ(theirs.calls, 4);  // not for one worker
+}
+
+TEST(ThreadPool, AskedFromWithinAPartTheEmbeddersPoolIsNotAskedAgain) {
+  Backwards theirs;
+  ThreadPool pool(theirs);
+  struct Work {
+    ThreadPool& pool;
+    std::atomic<int> inner = 0;
+  } work{pool};
+  pool.run(2, [](void* context, int, int) {
+    auto& all = *static_cast<Work*>(context);
+    EXPECT_TRUE(ThreadPool::is_within_work());
+    all.pool.run(3, [](void* inner, int, int) { ++static_cast<Work*>(inner)->inner; }, &all);
+  }, &work);
+  EXPECT_EQ(work.inner, 6);
+  EXPECT_EQ(theirs.calls, 1);
+  EXPECT_FALSE(ThreadPool::is_within_work());
 }
 
 TEST(ThreadPool, EachWorkerHasItsScratch) {
@@ -178,11 +247,17 @@ TEST(FloatMode, WorkersHaveTheDefaultWhateverTheirCreator) {
   _mm_setcsr(kFlushAndDown);
   {
     ThreadPool pool(2);
-    std::vector<unsigned> modes(2);
-    pool.run(2, [](void* context, int w, int) {
-      (*static_cast<std::vector<unsigned>*>(context))[static_cast<std::size_t>(w)] = _mm_getcsr() & ~0x3fu;
+    ASSERT_TRUE(pool.start_all());
+    struct Modes {
+      Meeting meeting;  // so that part 1 is the worker's
+      unsigned of[2] = {};
+    } modes;
+    pool.run(2, [](void* context, int w, int n) {
+      auto& all = *static_cast<Modes*>(context);
+      Meeting::body(&all.meeting, w, n);
+      all.of[w] = _mm_getcsr() & ~0x3fu;
     }, &modes);
-    EXPECT_EQ(modes[1], 0x1f80u);
+    EXPECT_EQ(modes.of[1], 0x1f80u);
   }
   {
     const DefaultFloatMode mode;
