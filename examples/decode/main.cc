@@ -11,12 +11,12 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace {
 
-using Bytes = std::vector<std::byte>;
 using Clock = std::chrono::steady_clock;
 
 std::string read_file(const std::string& path) {
@@ -31,27 +31,31 @@ int report(const hloom::Error& error) {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-std::vector<Bytes> zeros(const std::vector<hloom::Shape>& shapes) {
-  std::vector<Bytes> buffers;
-  for (const hloom::Shape& shape : shapes) buffers.emplace_back(static_cast<std::size_t>(shape.size_bytes()));
+hloom::Expected<std::vector<hloom::Buffer>> zeros(const std::vector<hloom::Shape>& shapes) {
+  std::vector<hloom::Buffer> buffers;
+  for (const hloom::Shape& shape : shapes) {
+    hloom::Expected<hloom::Buffer> buffer = hloom::Buffer::allocate(shape.size_bytes());
+    if (!buffer) return buffer.error();
+    std::ranges::fill(buffer->mutable_bytes(), std::byte{0});
+    buffers.push_back(*std::move(buffer));
+  }
   return buffers;
 }
 
-std::vector<std::span<std::byte>> views(std::vector<Bytes>& buffers) { return {buffers.begin(), buffers.end()}; }
-
-void set(Bytes& scalar, std::int32_t value) { std::memcpy(scalar.data(), &value, sizeof value); }
-
-std::int32_t get(const Bytes& scalar) {
-  std::int32_t value;
-  std::memcpy(&value, scalar.data(), sizeof value);
-  return value;
+void set(hloom::Buffer& scalar, std::int32_t value) {
+  std::memcpy(scalar.mutable_bytes().data(), &value, sizeof value);
 }
 
-// Fills the first buffers with the weights, which lie one after the other; returns how many these are.
-std::size_t fill_weights(const std::string& weights, std::vector<Bytes>& buffers) {
+// The first buffers are the weights, which lie one after the other in the file; returns how many these are.
+std::size_t borrow_weights(const std::string& weights, std::vector<hloom::Buffer>& buffers) {
+  const std::span<const std::byte> file = std::as_bytes(std::span(weights));
   std::size_t offset = 0, i = 0;
-  for (; i < buffers.size() && offset + buffers[i].size() <= weights.size(); offset += buffers[i++].size())
-    std::memcpy(buffers[i].data(), weights.data() + offset, buffers[i].size());
+  for (; i < buffers.size(); ++i) {
+    const auto size = static_cast<std::size_t>(buffers[i].size_bytes());
+    if (offset + size > file.size()) break;
+    buffers[i] = hloom::Buffer::borrow_immutable(file.subspan(offset, size));
+    offset += size;
+  }
   return i;
 }
 
@@ -78,14 +82,13 @@ int main(int argc, char** argv) {
   const double compile_s = seconds_since(before_compile);
 
   // Parameters: weights, cache, token, position. Results: next token, logits, cache.
-  std::vector<Bytes> parameters = zeros(program->parameter_shapes());
-  std::vector<Bytes> results = zeros(program->result_shapes());
-  const std::size_t cache = fill_weights(read_file(folder + "/weights.bin"), parameters);
-  Bytes& token = parameters[parameters.size() - 2];
-  Bytes& position = parameters[parameters.size() - 1];
-  const std::vector<std::span<std::byte>> inputs = views(parameters);
-  std::vector<std::span<std::byte>> outputs = views(results);
-  std::copy(inputs.begin() + std::ptrdiff_t(cache), inputs.end() - 2, outputs.begin() + 2);
+  const std::string weights = read_file(folder + "/weights.bin");
+  hloom::Expected<std::vector<hloom::Buffer>> zeroed = zeros(program->parameter_shapes());
+  if (!zeroed) return report(zeroed.error());
+  std::vector<hloom::Buffer> args = *std::move(zeroed);
+  const std::size_t cache = borrow_weights(weights, args);
+  hloom::Buffer& token = args[args.size() - 2];
+  hloom::Buffer& position = args[args.size() - 1];
 
   const std::int64_t length = program->parameter_shapes()[cache].dims()[0];
   std::string text = prompt;
@@ -96,10 +99,17 @@ int main(int argc, char** argv) {
       return report({hloom::Code::InvalidArgument, "the model does not know this letter"});
     set(token, std::int32_t(index));
     set(position, std::int32_t(n));
+    for (std::size_t i = cache; i < args.size() - 2; ++i) args[i] = hloom::donate(std::move(args[i]));
     const Clock::time_point before_run = Clock::now();
-    if (hloom::Expected<> ran = program->run(inputs, outputs); !ran) return report(ran.error());
+    hloom::Expected<hloom::Results> results = program->run(args);
     run_s += seconds_since(before_run);
-    if (n + 1 == text.size()) text += vocabulary[std::size_t(get(results[0]))];
+    if (!results) return report(results.error());
+    for (const hloom::Donation& donation : results->donations())
+      if (!donation.reason.empty())
+        std::printf("parameter %lld is copied: %s\n", static_cast<long long>(donation.parameter),
+                    std::string(donation.reason).c_str());
+    std::move(results->begin() + 2, results->end(), args.begin() + std::ptrdiff_t(cache));
+    if (n + 1 == text.size()) text += vocabulary[std::size_t((*results)[0].as<std::int32_t>()[0])];
   }
 
   std::printf("%s\n\n%lld tokens, %.1f us each; compiled in %.0f ms\n", text.c_str(), static_cast<long long>(length),

@@ -2,8 +2,12 @@
 //
 //   auto program = hloom::Executable::compile(hlo_text);
 //   if (!program) return report(program.error());
-//   hloom::Expected<> done = program->run(inputs, outputs);
-//   if (!done) return report(done.error());
+//   hloom::Expected<hloom::Results> results = program->run(args);  // Buffers in, Buffers out (buffer.h)
+//   if (!results) return report(results.error());
+//
+// Or with all memory the caller's:
+//
+//   hloom::Expected<> done = program->run_into(inputs, outputs);   // spans of bytes
 //
 // A program for several devices (replicas, partitions) runs on threads of this process, one for each device:
 //
@@ -20,8 +24,12 @@
 #include <string_view>
 #include <vector>
 
+#include "hloom/buffer.h"
+#include "hloom/cancel_token.h"
 #include "hloom/error.h"
+#include "hloom/host_allocator.h"
 #include "hloom/shape.h"
+#include "hloom/worker_pool.h"
 
 namespace hloom {
 
@@ -39,6 +47,19 @@ struct CompileOptions {
   std::string module = {};
   /// Elided constants `{...}` are filled with a fixed pattern instead of being refused.
   bool fill_elided = false;
+  /// Threads of the caller's to run on, instead of `threads`, while the program lives; devices beside the first one of a
+  /// program for several still have threads of hloom's. Null: hloom's.
+  WorkerPool* pool = nullptr;
+  /// Where arenas, scratch and results come from, while the program lives. Null: an allocator of the process.
+  HostAllocator* allocator = nullptr;
+  /// Runs of the program under way at once, each with an arena; one more waits until one ends, unless it is called
+  /// within a run (by a custom call), which would wait for itself. 0: four for each processor. Programs for several
+  /// devices have no such limit.
+  std::int64_t max_concurrent_runs = 0;
+};
+
+struct RunOptions {
+  const CancelToken* cancel = nullptr;  ///< null: the run goes to its end
 };
 
 /// What was decided about an array that a program updates: written where it is, or copied first.
@@ -50,6 +71,13 @@ struct UpdateReport {
   std::string reason;      ///< why it is copied, in words to act on; empty in place
 };
 
+/// A parameter that the program lets its caller donate (input_output_alias, buffer_donor).
+struct DonationReport {
+  std::int64_t parameter = 0;  ///< leaf
+  std::int64_t result = -1;    ///< leaf that lies in its memory; -1: none
+  std::string reason;          ///< why none does; empty if one does
+};
+
 /// The memory of one run on one device, known before it.
 struct MemoryReport {
   std::int64_t peak_bytes = 0;      ///< arguments, results, constants and the arena's highest point together
@@ -59,9 +87,10 @@ struct MemoryReport {
   std::int64_t constant_bytes = 0;
   std::int64_t scratch_bytes = 0;   ///< of all workers of all devices
   std::vector<UpdateReport> updates;
+  std::vector<DonationReport> donations;
 };
 
-/// One device's arrays, as Executable::run() takes them.
+/// One device's arrays, as Executable::run_into() takes them.
 struct DeviceArrays {
   std::span<const std::span<std::byte>> inputs, outputs;
 };
@@ -75,21 +104,36 @@ class Executable {
   ///         FailedPrecondition if code is asked for that this machine cannot run, naming what it lacks.
   static Expected<Executable> compile(std::string_view program, const CompileOptions& = {});
 
-  /// Runs the program once; returns when all results are written. `inputs[i]` is leaf i of the parameters, `outputs[i]`
-  /// leaf i of the result (tuples depth first), dense in the layout that the entry gives it, at any address that suits
-  /// the element. An output may be exactly the input whose donation the program asks for, which is then
-  /// overwritten; no other overlap. A donated input whose output is elsewhere is copied there first. Calls at
-  /// the same time have an arena each.
+  /// Runs the program once, on a leaf of the parameters in each buffer, and gives the results, in memory that earlier
+  /// runs have left where there is some. Where an argument is donated and the program aliases a result with it, the
+  /// result is written in its memory, if nobody else holds that and it is not immutable; Results::donations() says so,
+  /// or why not. After the run donated arguments are empty, the others as before. Calls at the same time have an arena
+  /// each. After an error all arguments are there; the content of donated ones is undefined unless nothing has run.
   /// Errors: InvalidArgument if a count, size, address or overlap is wrong, or the program is one for several devices;
-  ///         ResourceExhausted if there is no memory for the arena. Then nothing has run.
-  Expected<> run(std::span<const std::span<std::byte>> inputs, std::span<const std::span<std::byte>> outputs) const;
+  ///         ResourceExhausted, with the owners of its peak, if there is no memory for the arena, or none for results.
+  ///         Then nothing has run. Cancelled if the token says so; what a custom call or routine reports.
+  Expected<Results> run(std::span<Buffer> args, const RunOptions& = {}) const;
+
+  /// The same in memory of the caller's; returns when all results are written. `inputs[i]` is leaf i of the parameters,
+  /// `outputs[i]` leaf i of the result (tuples depth first), dense in the layout that the entry gives it, at any address
+  /// that suits the element. An output may be exactly the input whose donation the program asks for, which is then
+  /// overwritten; no other overlap. A donated input whose output is elsewhere is copied there first. What the program
+  /// calls a buffer_donor is given up: its content is undefined afterwards.
+  /// Errors: as run(). After InvalidArgument and ResourceExhausted nothing has run; else outputs are undefined.
+  Expected<> run_into(std::span<const std::span<std::byte>> inputs, std::span<const std::span<std::byte>> outputs,
+                      const RunOptions& = {}) const;
+
+  /// run_into().
+  Expected<> run(std::span<const std::span<std::byte>> inputs, std::span<const std::span<std::byte>> outputs) const {
+    return run_into(inputs, outputs);
+  }
 
   /// Runs the program once on all devices, each on a thread of its own, device 0 on the caller's. `arrays[k]` are those
   /// of device k = replica·num_partitions() + partition. Devices may share the memory of inputs that are not donated.
-  /// Errors: as run(). If one device fails, all stop and the first error is given: DeadlineExceeded, naming the
+  /// Errors: as run_into(). If one device fails, all stop and the first error is given: DeadlineExceeded, naming the
   ///         instruction and who is missing, if a device waited too long in a collective; InvalidArgument if devices
   ///         wait for each other in vain. Outputs are then undefined; the next run is as any.
-  Expected<> run_devices(std::span<const DeviceArrays> arrays) const;
+  Expected<> run_devices(std::span<const DeviceArrays> arrays, const RunOptions& = {}) const;
 
   std::int64_t num_replicas() const;
   std::int64_t num_partitions() const;

@@ -9,6 +9,7 @@
 #include "base/try.h"
 #include "compiler/build_collective.h"
 #include "compiler/layout_bytes.h"
+#include "compiler/memory_limits.h"
 #include "compiler/routines.h"
 #include "jit/compile.h"
 #include "kernels/plan_dot.h"
@@ -70,6 +71,7 @@ class ProgramBuilder {
   void ports() {
     const Computation& entry = *c_.module->entry();
     c_.program.name = c_.module->name();
+    c_.program.arena_owners = arena_owners(c_.assignment);
     const auto add = [](const Shape& shape, std::vector<runtime::Port>& to) {
       for (const Shape* leaf : leaves(shape))
         to.push_back({leaf->size_bytes(), std::max<std::int64_t>(1, byte_width(real_type(leaf->dtype())))});
@@ -77,8 +79,13 @@ class ProgramBuilder {
     for (const Instruction* p : entry.parameters()) add(p->shape(), c_.program.parameters);
     add(entry.root()->shape(), c_.program.results);
     for (const buffers::Allocation& a : c_.assignment.allocations())
-      if (a.kind == buffers::Allocation::Kind::Parameter && a.aliased_result >= 0)
-        c_.program.aliases.push_back({static_cast<std::int32_t>(a.aliased_result), static_cast<std::int32_t>(a.number)});
+      if (a.kind == buffers::Allocation::Kind::Parameter) {
+        if (a.aliased_result >= 0)
+          c_.program.aliases.push_back(
+              {static_cast<std::int32_t>(a.aliased_result), static_cast<std::int32_t>(a.number)});
+        else
+          c_.program.parameters[static_cast<std::size_t>(a.number)].overwritten = a.writable;
+      }
   }
 
   void allocations() {

@@ -153,6 +153,108 @@ TEST(Compile, ADonatedArrayElsewhereIsKept) {
   EXPECT_FALSE(program->run(inputs, overlapping));
 }
 
+Buffer buffer_of(const auto& values) { return *Buffer::copy_of(std::as_bytes(std::span(values))); }
+
+TEST(Compile, BuffersGoInAndOut) {
+  const auto program = Executable::compile(updating_loop(1000));
+  ASSERT_TRUE(program) << program.error().message();
+  std::vector<Buffer> args = {buffer_of(std::vector<float>(1000, 2)), buffer_of(std::vector<std::int32_t>{10})};
+  for (const bool donated : {false, true}) {
+    const std::byte* const memory = args[0].data();
+    if (donated) args[0] = donate(std::move(args[0]));
+    const auto results = program->run(args);
+    ASSERT_TRUE(results) << results.error().message();
+    EXPECT_EQ((*results)[0].as<float>()[7], 4);
+    EXPECT_EQ((*results)[0].as<float>()[71], 2);
+    EXPECT_EQ((*results)[0].data() == memory, donated);
+    EXPECT_EQ(args[0].data() == memory, !donated);
+  }
+}
+
+TEST(Compile, DonationsAreReportedBeforeTheRun) {
+  const auto program = Executable::compile(
+      "HloModule m, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }, buffer_donor={ (2, {1}) },"
+      " entry_computation_layout={(f32[4,3]{1,0}, f32[4,3]{1,0}, (f32[2], f32[2]))->(f32[4,3]{1,0}, f32[4,3]{0,1}, f32[2])}\n"
+      "ENTRY e { a = f32[4,3] parameter(0)\n b = f32[4,3] parameter(1)\n t = (f32[2], f32[2]) parameter(2)\n"
+      "  x = f32[2] get-tuple-element(t), index=0\n y = f32[2] get-tuple-element(t), index=1\n"
+      "  na = f32[4,3] negate(a)\n nb = f32[4,3] negate(b)\n s = f32[2] add(x, y)\n"
+      "  ROOT r = (f32[4,3], f32[4,3], f32[2]) tuple(na, nb, s) }");
+  ASSERT_TRUE(program) << program.error().message();
+  const std::vector<DonationReport> donations = program->memory().donations;
+  ASSERT_EQ(donations.size(), 3u);
+  EXPECT_EQ(donations[0].parameter, 0);
+  EXPECT_EQ(donations[0].result, 0);
+  EXPECT_EQ(donations[0].reason, "");
+  EXPECT_EQ(donations[1].parameter, 1);
+  EXPECT_EQ(donations[1].result, -1);
+  EXPECT_NE(donations[1].reason.find("layout"), std::string::npos);
+  EXPECT_EQ(donations[2].parameter, 3);
+  EXPECT_EQ(donations[2].result, -1);
+  EXPECT_NE(donations[2].reason.find("buffer_donor"), std::string::npos);
+  // What is donated in vain serves the run, and what is not donated is kept.
+  std::vector<Buffer> args = {buffer_of(std::vector<float>(12, 1)), buffer_of(std::vector<float>(12, 2)),
+                              buffer_of(std::vector<float>{1, 2}), buffer_of(std::vector<float>{3, 4})};
+  const auto results = program->run(args);
+  ASSERT_TRUE(results) << results.error().message();
+  EXPECT_EQ((*results)[2].as<float>()[1], 6);
+  EXPECT_EQ(args[3].as<float>()[1], 4);
+}
+
+TEST(Compile, TheCallersPoolAllocatorAndTokenAreUsed) {
+  class Counting final : public WorkerPool {
+   public:
+    int num_threads() const override { return 3; }
+    void run(int parts, Body body, void* context) override {
+      ++calls;
+      for (int p = 0; p < parts; ++p) body(context, p, parts);
+    }
+    std::atomic<int> calls = 0;
+  } pool;
+  HostAllocator allocator;
+  CompileOptions options;
+  options.pool = &pool;
+  options.allocator = &allocator;
+  const auto program = Executable::compile(
+      "ENTRY e { a = f32[1000,1000] parameter(0)\n b = f32[1000,1000] exponential(a)\n"
+      "  ROOT c = f32[1000,1000] transpose(b), dimensions={1,0} }",
+      options);
+  ASSERT_TRUE(program) << program.error().message();
+  std::vector<Buffer> args = {buffer_of(std::vector<float>(1'000'000))};
+  const auto results = program->run(args);
+  ASSERT_TRUE(results) << results.error().message();
+  EXPECT_EQ((*results)[0].as<float>()[999'999], 1);
+  EXPECT_GE(pool.calls, 1);
+  EXPECT_GE(allocator.statistics().bytes_in_use, 4'000'000);
+  CancelToken token;
+  token.cancel();
+  EXPECT_EQ(program->run(args, {.cancel = &token}).error().code(), Code::Cancelled);
+}
+
+// The prediction of the memory is true: with so much a run succeeds, with a page less it names the owners.
+TEST(Compile, ARunTakesThePredictedMemory) {
+  const char* const text =
+      "ENTRY e { a = f32[512,512] parameter(0)\n s = f32[512,512] dot(a, a), lhs_contracting_dims={1}, "
+      "rhs_contracting_dims={0}\n u = f32[512,512] dot(s, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  ROOT r = f32[512,512] dot(u, s), lhs_contracting_dims={1}, rhs_contracting_dims={0} }";
+  const auto plan = Executable::compile(text);
+  ASSERT_TRUE(plan) << plan.error().message();
+  const MemoryReport memory = plan->memory();
+  EXPECT_GE(memory.temp_bytes, 512 * 512 * 4);
+  const std::int64_t predicted = memory.temp_bytes + memory.result_bytes + (memory.scratch_bytes + 63) / 64 * 64;
+  for (const std::int64_t less : {0, 4096}) {
+    HostAllocator capped({.max_bytes = predicted - less});
+    CompileOptions options;
+    options.allocator = &capped;
+    const auto program = Executable::compile(text, options);
+    std::vector<Buffer> args = {buffer_of(std::vector<float>(512 * 512))};
+    const auto results = program->run(args);
+    EXPECT_EQ(results.has_value(), less == 0) << (results ? "" : results.error().message());
+    if (results) continue;
+    EXPECT_EQ(results.error().code(), Code::ResourceExhausted);
+    EXPECT_NE(results.error().message().find("at its peak owned by"), std::string::npos) << results.error().message();
+  }
+}
+
 TEST(Compile, ErrorsNameTheInstructionAndThePlace) {
   const auto unknown = Executable::compile("ENTRY e { a = f32[2] parameter(0)\n  ROOT b = f32[2] frobnicate(a) }");
   ASSERT_FALSE(unknown);

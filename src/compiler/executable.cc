@@ -1,13 +1,16 @@
 #include "hloom/executable.h"
 
-#include "base/try.h"
+#include <algorithm>
+
 #include "base/fail.h"
+#include "base/try.h"
 #include "compiler/compile.h"
 #include "compiler/execute_literals.h"
 #include "compiler/read_program.h"
-#include "runtime/cpus.h"
+#include "runtime/buffer_runs.h"
 #include "runtime/devices.h"
 #include "runtime/executor.h"
+#include "runtime/process_allocator.h"
 
 namespace hloom {
 
@@ -15,8 +18,10 @@ struct Executable::Impl {
   std::vector<Shape> parameters, results;  // leaves
   std::vector<std::int64_t> donated;       // for each result leaf
   MemoryReport memory;
-  std::unique_ptr<runtime::ThreadPool> pool;  // null: the process's
+  std::unique_ptr<runtime::ThreadPool> own_pool;  // null: the process's
+  runtime::ThreadPool* pool = nullptr;
   std::unique_ptr<runtime::Executor> executor;
+  std::unique_ptr<runtime::BufferRuns> runs;
   std::chrono::milliseconds timeout;
   std::unique_ptr<runtime::Devices> devices;  // of a program for several
 };
@@ -35,6 +40,41 @@ void mark_dynamic(const std::vector<Shape>& written, std::vector<Shape>& leaves)
     for (std::int64_t d = 0; d < written[i].rank(); ++d) leaves[i].set_dynamic_dim(d, written[i].is_dynamic_dim(d));
 }
 
+// The leaves of the parameters that a donation without a result names.
+std::vector<bool> buffer_donors(const hlo::Module& module) {
+  std::vector<bool> donors;
+  for (const hlo::Instruction* p : module.entry()->parameters()) {
+    const std::size_t first = donors.size();
+    donors.resize(first + leaves(p->shape()).size());
+    for (const hlo::BufferDonor& d : module.config().donors) {
+      if (d.parameter != p->parameter_number()) continue;
+      std::size_t from = first;
+      const Shape* at = &p->shape();
+      for (const std::int64_t k : d.parameter_index) {
+        for (std::int64_t before = 0; before < k; ++before) from += leaves(at->element(before)).size();
+        at = &at->element(k);
+      }
+      std::fill_n(donors.begin() + static_cast<std::ptrdiff_t>(from), leaves(*at).size(), true);
+    }
+  }
+  return donors;
+}
+
+std::vector<DonationReport> donations(const compiler::Compiled& c) {
+  const std::vector<bool> donors = buffer_donors(*c.module);
+  std::vector<DonationReport> all;
+  for (const buffers::Allocation& a : c.assignment.allocations()) {
+    if (a.kind != buffers::Allocation::Kind::Parameter || !a.writable) continue;
+    DonationReport report{a.number, a.aliased_result, ""};
+    if (a.aliased_result < 0)
+      report.reason = donors[static_cast<std::size_t>(a.number)]
+                          ? "buffer_donor names no result for it; its memory serves other values of the run"
+                          : "the result has another layout than the parameter, so it would be written elsewhere and copied";
+    all.push_back(std::move(report));
+  }
+  return all;
+}
+
 MemoryReport report(const compiler::Compiled& c) {
   using Kind = buffers::Allocation::Kind;
   MemoryReport r;
@@ -47,6 +87,7 @@ MemoryReport report(const compiler::Compiled& c) {
   for (const base::AlignedBytes& constant : c.program.constants) r.constant_bytes += constant.size_bytes();
   for (const buffers::InPlaceDecision& d : c.assignment.decisions())
     r.updates.push_back({d.at, std::string(buffers::name(d.kind)), d.in_place, d.in_place ? 0 : d.bytes, d.reason});
+  r.donations = donations(c);
   r.peak_bytes = r.temp_bytes + r.argument_bytes + r.result_bytes + r.constant_bytes;
   return r;
 }
@@ -67,7 +108,7 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   auto module = TRY(compiler::read_program(program, read));
   const std::vector<Shape> parameters = compiler::parameter_leaves(*module), results = compiler::result_leaves(*module);
   compiler::Options compile_options;
-  compile_options.threads = options.threads;
+  compile_options.threads = options.pool != nullptr ? options.pool->num_threads() : options.threads;
   compile_options.cpu = options.cpu;
   auto compiled = TRY(compiler::compile(std::move(module), compile_options));
 
@@ -83,33 +124,41 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
     if (a.kind == buffers::Allocation::Kind::Parameter && a.aliased_result >= 0)
       impl->donated[static_cast<std::size_t>(a.aliased_result)] = a.number;
   impl->memory = report(compiled);
-  impl->executor = TRY(runtime::Executor::create(std::move(compiled.program)));
-  const int threads = options.threads > 0 ? options.threads : runtime::available_cpus();
-  impl->memory.scratch_bytes = impl->executor->scratch_bytes(threads);
+  HostAllocator& allocator = options.allocator != nullptr ? *options.allocator : runtime::process_allocator();
+  impl->executor = TRY(runtime::Executor::create(
+      std::move(compiled.program), {.allocator = &allocator, .max_concurrent_runs = options.max_concurrent_runs}));
+  impl->runs = std::make_unique<runtime::BufferRuns>(*impl->executor, allocator);
+  if (options.pool != nullptr)
+    impl->own_pool = std::make_unique<runtime::ThreadPool>(*options.pool);
+  else if (options.threads > 0)
+    impl->own_pool = std::make_unique<runtime::ThreadPool>(options.threads);
+  impl->pool = impl->own_pool != nullptr ? impl->own_pool.get() : &runtime::process_pool();
+  impl->memory.scratch_bytes = impl->executor->scratch_bytes(impl->pool->num_threads());
   impl->timeout = options.collective_timeout;
   if (runtime::num_devices(impl->executor->program()) > 1) {
-    impl->devices = std::make_unique<runtime::Devices>(*impl->executor, threads);
+    impl->devices = std::make_unique<runtime::Devices>(*impl->executor, impl->pool->num_threads());
     impl->memory.scratch_bytes = impl->devices->scratch_bytes();
-  } else if (options.threads > 0) {
-    impl->pool = std::make_unique<runtime::ThreadPool>(options.threads);
   }
   return Executable(std::move(impl));
 }
 
-Expected<> Executable::run(std::span<const std::span<std::byte>> inputs,
-                           std::span<const std::span<std::byte>> outputs) const {
-  if (impl_->pool) return impl_->executor->execute(inputs, outputs, *impl_->pool);
-  return impl_->executor->execute(inputs, outputs);
+Expected<Results> Executable::run(std::span<Buffer> args, const RunOptions& options) const {
+  return impl_->runs->run(args, *impl_->pool, {.cancel = options.cancel});
 }
 
-Expected<> Executable::run_devices(std::span<const DeviceArrays> arrays) const {
+Expected<> Executable::run_into(std::span<const std::span<std::byte>> inputs,
+                                std::span<const std::span<std::byte>> outputs, const RunOptions& options) const {
+  return impl_->executor->execute(inputs, outputs, *impl_->pool, {.cancel = options.cancel});
+}
+
+Expected<> Executable::run_devices(std::span<const DeviceArrays> arrays, const RunOptions& options) const {
   if (static_cast<std::int64_t>(arrays.size()) != num_devices())
     return fail(Code::InvalidArgument, impl_->executor->program().name, ": runs on ", num_devices(),
                 " devices, found arrays for ", arrays.size());
-  if (!impl_->devices) return run(arrays[0].inputs, arrays[0].outputs);
+  if (!impl_->devices) return run_into(arrays[0].inputs, arrays[0].outputs, options);
   std::vector<runtime::DeviceValues> values;
   for (const DeviceArrays& device : arrays) values.push_back({device.inputs, device.outputs});
-  return impl_->devices->execute(values, {}, impl_->timeout);
+  return impl_->devices->execute(values, {.cancel = options.cancel}, impl_->timeout);
 }
 
 std::int64_t Executable::num_replicas() const { return impl_->executor->program().replicas; }

@@ -1,9 +1,10 @@
 #include "compiler/execute_literals.h"
 
-#include "base/aligned_bytes.h"
 #include "base/fail.h"
 #include "base/try.h"
 #include "compiler/layout_bytes.h"
+#include "runtime/buffer_runs.h"
+#include "runtime/process_allocator.h"
 
 namespace hloom::compiler {
 namespace {
@@ -22,31 +23,43 @@ Expected<> check_arguments(std::span<const Shape> parameters, std::span<const hl
   return {};
 }
 
-/// Parameters and results of one run.
+Expected<std::vector<Buffer>> buffers_of(std::span<const Shape> parameters, std::span<const hlo::Literal> arguments) {
+  TRY(check_arguments(parameters, arguments));
+  std::vector<Buffer> buffers;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    buffers.push_back(TRY(Buffer::allocate(parameters[i].size_bytes())));
+    if (parameters[i].is_array()) store_literal(arguments[i], parameters[i], buffers.back().mutable_bytes());
+  }
+  return buffers;
+}
+
+std::vector<hlo::Literal> literals_of(std::span<const Shape> shapes, std::span<const Buffer> buffers) {
+  std::vector<hlo::Literal> values;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    values.push_back(shapes[i].is_array() ? load_literal(shapes[i], buffers[i].bytes()) : hlo::Literal(shapes[i]));
+  return values;
+}
+
+/// Parameters and results of one device, each in memory of its own.
 class Memory {
  public:
-  Memory(std::span<const Shape> parameters, std::span<const Shape> results, std::span<const hlo::Literal> arguments) {
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      inputs_.push_back(allocate(parameters[i]));
-      if (parameters[i].is_array()) store_literal(arguments[i], parameters[i], inputs_.back());
+  static Expected<Memory> create(std::span<const Shape> parameters, std::span<const Shape> results,
+                                 std::span<const hlo::Literal> arguments) {
+    Memory memory;
+    memory.parameters_ = TRY(buffers_of(parameters, arguments));
+    for (Buffer& parameter : memory.parameters_) memory.inputs_.push_back(parameter.mutable_bytes());
+    for (const Shape& shape : results) {
+      memory.results_.push_back(TRY(Buffer::allocate(shape.size_bytes())));
+      memory.outputs_.push_back(memory.results_.back().mutable_bytes());
     }
-    for (const Shape& shape : results) outputs_.push_back(allocate(shape));
+    return memory;
   }
 
-  std::span<const std::span<std::byte>> inputs() const { return inputs_; }
-  std::span<const std::span<std::byte>> outputs() const { return outputs_; }
-
-  std::vector<hlo::Literal> values(std::span<const Shape> results) const {
-    std::vector<hlo::Literal> values;
-    for (std::size_t i = 0; i < results.size(); ++i)
-      values.push_back(results[i].is_array() ? load_literal(results[i], outputs_[i]) : hlo::Literal(results[i]));
-    return values;
-  }
+  runtime::DeviceValues values() const { return {inputs_, outputs_}; }
+  std::span<const Buffer> results() const { return results_; }
 
  private:
-  std::span<std::byte> allocate(const Shape& shape) { return memory_.emplace_back(shape.size_bytes()).bytes(); }
-
-  std::vector<base::AlignedBytes> memory_;  // its blocks stay where they are
+  std::vector<Buffer> parameters_, results_;
   std::vector<std::span<std::byte>> inputs_, outputs_;
 };
 
@@ -68,10 +81,11 @@ Expected<std::vector<hlo::Literal>> execute_literals(const runtime::Executor& ex
                                                      std::span<const Shape> parameters, std::span<const Shape> results,
                                                      std::span<const hlo::Literal> arguments, runtime::ThreadPool& pool,
                                                      const runtime::RunOptions& options) {
-  TRY(check_arguments(parameters, arguments));
-  Memory memory(parameters, results, arguments);
-  TRY(executor.execute(memory.inputs(), memory.outputs(), pool, options));
-  return memory.values(results);
+  std::vector<Buffer> args = TRY(buffers_of(parameters, arguments));
+  for (Buffer& arg : args) arg = donate(std::move(arg));  // as users do who need them no more
+  const runtime::BufferRuns runs(executor, runtime::process_allocator());
+  const Results buffers = TRY(runs.run(args, pool, options));
+  return literals_of(results, std::span(buffers.begin(), buffers.size()));
 }
 
 Expected<std::vector<std::vector<hlo::Literal>>> execute_literals(
@@ -79,15 +93,13 @@ Expected<std::vector<std::vector<hlo::Literal>>> execute_literals(
     std::span<const std::vector<hlo::Literal>> arguments, const runtime::RunOptions& options,
     std::chrono::milliseconds timeout) {
   std::vector<Memory> memory;
-  for (const std::vector<hlo::Literal>& of_device : arguments) {
-    TRY(check_arguments(parameters, of_device));
-    memory.emplace_back(parameters, results, of_device);
-  }
+  for (const std::vector<hlo::Literal>& of_device : arguments)
+    memory.push_back(TRY(Memory::create(parameters, results, of_device)));
   std::vector<runtime::DeviceValues> values;
-  for (const Memory& of_device : memory) values.push_back({of_device.inputs(), of_device.outputs()});
+  for (const Memory& of_device : memory) values.push_back(of_device.values());
   TRY(devices.execute(values, options, timeout));
   std::vector<std::vector<hlo::Literal>> all;
-  for (const Memory& of_device : memory) all.push_back(of_device.values(results));
+  for (const Memory& of_device : memory) all.push_back(literals_of(results, of_device.results()));
   return all;
 }
 

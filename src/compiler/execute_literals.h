@@ -17,7 +17,7 @@ namespace hloom::compiler {
 std::vector<Shape> parameter_leaves(const hlo::Module&);
 std::vector<Shape> result_leaves(const hlo::Module&);
 
-/// Runs a program once in memory of its own. `arguments` and the results are leaves; tokens are among them.
+/// Runs a program once with all arguments donated. `arguments` and the results are leaves; tokens are among them.
 /// Errors: InvalidArgument if the arguments' number, types or dimensions are not the program's; those of execute().
 Expected<std::vector<hlo::Literal>> execute_literals(const runtime::Executor&, std::span<const Shape> parameters,
                                                      std::span<const Shape> results,
@@ -25,7 +25,7 @@ Expected<std::vector<hlo::Literal>> execute_literals(const runtime::Executor&, s
                                                      runtime::ThreadPool& pool = runtime::process_pool(),
                                                      const runtime::RunOptions& options = {});
 
-/// The same on all devices at once: arguments and results by device. Errors: as above, and those of Devices::execute().
+/// The same on all devices at once, with results in memory of their own: arguments and results by device. Errors: as above, and those of Devices::execute().
 Expected<std::vector<std::vector<hlo::Literal>>> execute_literals(
     const runtime::Devices&, std::span<const Shape> parameters, std::span<const Shape> results,
     std::span<const std::vector<hlo::Literal>> arguments, const runtime::RunOptions& options = {},

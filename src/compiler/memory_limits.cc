@@ -45,6 +45,14 @@ std::int64_t total_bytes(const buffers::Assignment& assignment) {
 Expected<> check_limit(const buffers::Assignment& assignment, std::int64_t limit_bytes) {
   const std::int64_t bytes = total_bytes(assignment);
   if (bytes <= limit_bytes) return {};
+  return fail(Code::ResourceExhausted, assignment.module().name(), ": a run takes ", bytes, " bytes, the limit is ",
+              limit_bytes, "; of these ", assignment.arena_bytes(), " are the arena, at its peak owned by",
+              arena_owners(assignment));
+}
+
+}  // namespace
+
+std::string arena_owners(const buffers::Assignment& assignment) {
   const buffers::MemoryReport report = buffers::report(assignment);
   std::string owners;
   for (std::size_t n = 0; n < std::min(report.owners.size(), kMostNamed); ++n) {
@@ -55,11 +63,8 @@ Expected<> check_limit(const buffers::Assignment& assignment, std::int64_t limit
     const std::string source = hlo::source_place(*owner.definer, assignment.module());
     if (!source.empty()) owners.append(" (").append(source).append(")");
   }
-  return fail(Code::ResourceExhausted, assignment.module().name(), ": a run takes ", bytes, " bytes, the limit is ",
-              limit_bytes, "; of these ", assignment.arena_bytes(), " are the arena, at its peak owned by", owners);
+  return owners;
 }
-
-}  // namespace
 
 Expected<> check_demands(const buffers::Assignment& assignment, const MemoryDemands& demands) {
   if (demands.in_place) TRY(check_in_place(assignment, *demands.in_place));

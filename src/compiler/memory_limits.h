@@ -22,4 +22,7 @@ struct MemoryDemands {
 ///         largest owners of the arena's peak.
 Expected<> check_demands(const buffers::Assignment&, const MemoryDemands&);
 
+/// The largest owners of the arena's peak, a line each that starts with a line break: bytes, names and source.
+std::string arena_owners(const buffers::Assignment&);
+
 }  // namespace hloom::compiler
