@@ -52,7 +52,8 @@ class Rules {
 
  private:
   Expected<Sized> no_form() const {
-    return fail(Code::Unimplemented, i_.name(), ": no code yet for ", i_.opcode(), " of arrays with run-time sizes, ",
+    const std::string target = i_.opcode() == Opcode::CustomCall ? " target \"" + i_.attr<hlo::CustomCallAttr>().target + "\"" : "";
+    return fail(Code::Unimplemented, i_.name(), ": no code yet for ", i_.opcode(), target, " of arrays with run-time sizes, ",
                 i_.shape());
   }
   // The instruction itself, on bounds.
