@@ -13,35 +13,10 @@
 #include "compiler/execute_literals.h"
 #include "compiler/read_program.h"
 #include "library/lapack_library.h"
+#include "program_folders.h"
 
 namespace hloom {
 namespace {
-
-const std::string kPrograms = HLOOM_SOURCE_DIR "/tests/programs", kCorpus = HLOOM_SOURCE_DIR "/../shared/corpus";
-
-std::vector<std::string> programs() {
-  std::vector<std::string> names;
-  for (const std::string& folder : {kPrograms, kCorpus}) {
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, none))
-      if (arrays::is_corpus_folder(entry.path().string())) names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
-}
-
-std::string folder_of(const std::string& name) {
-  const std::string own = kPrograms + "/" + name;
-  return arrays::is_corpus_folder(own) ? own : kCorpus + "/" + name;
-}
-
-std::vector<hlo::Literal> leaves_of(const std::vector<hlo::Literal>& values) {
-  std::vector<hlo::Literal> leaves;
-  for (const hlo::Literal& value : values)
-    for (const hlo::Literal* leaf : hlo::leaves(value)) leaves.push_back(*leaf);
-  return leaves;
-}
 
 using ByDevice = std::vector<std::vector<hlo::Literal>>;
 
@@ -95,7 +70,7 @@ void expect_program(const arrays::CorpusFolder& folder, const std::string& path)
 class Program : public testing::TestWithParam<std::string> {};
 
 TEST_P(Program, GivesItsExpectedValues) {
-  const std::string path = folder_of(GetParam());
+  const std::string path = program_folder(GetParam());
   if (!arrays::is_corpus_folder(path)) GTEST_SKIP() << path << " is not here";
   const auto folder = arrays::read_corpus_folder(path);
   ASSERT_TRUE(folder) << folder.error().message();
@@ -105,17 +80,8 @@ TEST_P(Program, GivesItsExpectedValues) {
   if (std::filesystem::exists(mesh)) expect_program(*folder, mesh);
 }
 
-std::string name_of(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-TEST(Corpus, IsAtHand) {
-  if (!std::filesystem::exists(kCorpus)) GTEST_SKIP() << "../shared/corpus is not here";
-}
-
-INSTANTIATE_TEST_SUITE_P(All, Program, testing::ValuesIn(programs()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, Program, testing::ValuesIn(program_names()),
+                         [](const auto& p) { return test_name(p.param); });
 
 }  // namespace
 }  // namespace hloom
