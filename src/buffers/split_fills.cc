@@ -1,6 +1,7 @@
 #include "buffers/split_fills.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -49,9 +50,10 @@ std::vector<std::int64_t> written(const Instruction& user, const Instruction& fi
 
 void split(hlo::Module& module, Instruction& fill) {
   bool is_taken = false;
-  const std::vector<Instruction*> users = fill.users();
+  const std::vector<Instruction*> users = fill.users();  // a copy: it changes, and has a user once for each operand
+  std::unordered_set<const Instruction*> seen;
   for (Instruction* user : users)
-    for (const std::int64_t n : written(*user, fill)) {
+    for (const std::int64_t n : seen.insert(user).second ? written(*user, fill) : std::vector<std::int64_t>()) {
       if (!std::exchange(is_taken, true)) continue;
       Instruction* again = fill.parent()->add_clone(fill, fill.operands());
       const Computation& body = *fill.called().front();
