@@ -5,8 +5,10 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "buffers/assignment.h"
+#include "buffers/decisions.h"
 #include "buffers/match_layouts.h"
 #include "buffers/order_readers.h"
+#include "buffers/recompute.h"
 #include "buffers/schedule.h"
 #include "buffers/split_fills.h"
 #include "buffers/steps.h"
@@ -36,6 +38,16 @@ const Slice& Assignment::slice(const Instruction& i, std::int64_t leaf) const {
 void Assignment::set_slice(const Instruction& i, std::int64_t leaf, Slice s) {
   HLOOM_CHECK(leaf >= 0 && leaf < num_leaves(i));
   slices_[static_cast<std::size_t>(ranges_[static_cast<std::size_t>(i.id())].begin + leaf)] = s;
+}
+
+std::int64_t Assignment::total_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Allocation& a : allocations_) {
+    const bool is_donated = a.kind == Allocation::Kind::Result &&
+                            std::ranges::find(allocations_, a.number, &Allocation::aliased_result) != allocations_.end();
+    if (!is_donated) bytes += a.bytes;
+  }
+  return bytes;
 }
 
 Slice Assignment::workspace(const Instruction& i) const {
@@ -216,7 +228,17 @@ class Assigner {
 
 Expected<Assignment> place(const hlo::Module& module, PackEffort effort) { return Assigner(module, effort).run(); }
 
-Expected<Assignment> assign(hlo::Module& module) {
+Expected<Assignment> finish(hlo::Module& module, PackEffort effort) {
+  order_readers(module);
+  schedule(module);
+  std::vector<InPlaceDecision> decisions = insert_copies(module);
+  Assignment assignment = TRY(place(module, effort));
+  append_undone(module, decisions);
+  assignment.decisions_ = std::move(decisions);
+  return assignment;
+}
+
+Expected<Assignment> assign(hlo::Module& module, const AssignOptions& options) {
   TRY(unshare_steps(module));
   if (!module.config().is_scheduled)
     for (Computation* c : step_computations(module)) c->sort();
@@ -225,12 +247,8 @@ Expected<Assignment> assign(hlo::Module& module) {
   note_in_place(module);
   unroll_loops(module);
   TRY(unshare_steps(module));
-  order_readers(module);
-  schedule(module);
-  std::vector<InPlaceDecision> decisions = insert_copies(module);
-  Assignment assignment = TRY(place(module));
-  assignment.decisions_ = std::move(decisions);
-  return assignment;
+  if (options.limit_bytes > 0) recompute_cheap_values(module, options.limit_bytes);
+  return finish(module, PackEffort::Full);
 }
 
 }  // namespace hloom::buffers

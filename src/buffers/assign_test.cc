@@ -245,7 +245,7 @@ TEST(Assign, ParameterThatIsNotDonatedIsCopiedOnceAtEntry) {
   const auto& decisions = p.assignment.decisions();
   const auto copied = std::ranges::find(decisions, false, &InPlaceDecision::in_place);
   ASSERT_NE(copied, decisions.end());
-  EXPECT_EQ(copied->reason, "parameter x is not donated");
+  EXPECT_EQ(copied->reason, "parameter x is not donated: input_output_alias or buffer_donor would do so");
 }
 
 TEST(Assign, DonatedInputReadAfterTheOutputIsCopied) {
@@ -320,6 +320,64 @@ TEST(Assign, LateReaderInALoopCostsOneCopy) {
   std::int64_t large = 0;
   for (const auto* c : p.copies()) large += c->parent()->name() == "body" && c->shape().rank() == 1 ? 1 : 0;
   EXPECT_EQ(large, 1);
+}
+
+TEST(Assign, AReaderThatCannotComeBeforeTheWriterIsNamedWithTheWay) {
+  const Plan p = plan(entry("a = f32[100] parameter(0) x = f32[100] negate(a)\n" + std::string(kUpdate) +
+                            "s = f32[1] dynamic-slice(y, i), dynamic_slice_sizes={1} v = f32[] reshape(s)\n"
+                            "b = f32[100] broadcast(v), dimensions={} m = f32[100] multiply(x, b)\n"
+                            "ROOT r = (f32[100], f32[100]) tuple(y, m)"));
+  EXPECT_EQ(p.find("y").annotations().decisions.at("read_after"), "m comes after y: y, s, v, b, m");
+  bool is_said = false;
+  for (const InPlaceDecision& d : p.assignment.decisions())
+    is_said |= !d.in_place && d.reason.find("y, s, v, b, m") != std::string::npos;
+  EXPECT_TRUE(is_said);
+}
+
+std::vector<std::string> said(const Plan& p, InPlaceDecision::Kind kind) {
+  std::vector<std::string> result;
+  for (const InPlaceDecision& d : p.assignment.decisions())
+    if (d.kind == kind) result.push_back(d.at + (d.in_place ? " in place" : " copied"));
+  return result;
+}
+
+TEST(Assign, EachUpdateAndConcatenateIsSpokenOf) {
+  const Plan p = plan(entry(
+      "a = f32[100] parameter(0) x = f32[100] negate(a) i = s32[] parameter(1)\n"
+      "y = (f32[100], f32[100]) fusion(x, i), kind=kLoop, calls=both\n"
+      "y0 = f32[100] get-tuple-element(y), index=0 y1 = f32[100] get-tuple-element(y), index=1\n"
+      "joined = f32[200] fusion(y0, y1), kind=kLoop, calls=join made = f32[200] fusion(y0, y1), kind=kLoop, calls=make\n"
+      "ROOT r = (f32[200], f32[200]) tuple(joined, made)",
+      "both { b = f32[100] parameter(0) at = s32[] parameter(1) u = f32[1] constant({2})\n"
+      "d = f32[100] dynamic-update-slice(b, u, at) n = f32[100] negate(d) ROOT t = (f32[100], f32[100]) tuple(d, n) }\n"
+      "join { l = f32[100] parameter(0) m = f32[100] parameter(1) ROOT c = f32[200] concatenate(l, m), dimensions={0} }\n"
+      "make { l = f32[100] parameter(0) m = f32[100] parameter(1) n = f32[100] negate(l) o = f32[100] abs(m)\n"
+      "ROOT c = f32[200] concatenate(n, o), dimensions={0} }\n"));
+  EXPECT_EQ(said(p, InPlaceDecision::Kind::Update), std::vector<std::string>{"y copied"});
+  EXPECT_EQ(said(p, InPlaceDecision::Kind::Concatenate), (std::vector<std::string>{"joined copied", "made in place"}));
+}
+
+// A broadcast that is read before and behind the peak.
+constexpr const char* kKept =
+    "x = f32[] parameter(0) b = f32[1024] fusion(x), kind=kLoop, calls=spread\n"
+    "s = f32[1] slice(b), slice={[0:1]} p1 = f32[1024] pad(s, x), padding=0_1023\n"
+    "p2 = f32[1024] reverse(p1), dimensions={0} p3 = f32[1024] reverse(p2), dimensions={0} ROOT r = f32[1024] add(p3, b)";
+constexpr const char* kSpread = "spread { z = f32[] parameter(0) ROOT o = f32[1024] broadcast(z), dimensions={} }\n";
+
+TEST(Assign, UnderALimitCheapValuesAreMadeAgain) {
+  auto module = text::parse_module(entry(kKept, kSpread));
+  ASSERT_TRUE(module) << module.error().message();
+  const Plan kept = plan(entry(kKept, kSpread));
+  auto assignment = assign(**module, {.limit_bytes = kept.assignment.total_bytes() - 1});
+  ASSERT_TRUE(assignment) << assignment.error().message();
+  const Plan again{*std::move(module), *std::move(assignment)};
+  expect_sound(again);
+  EXPECT_GE(kept.assignment.arena_bytes(), 3 * 4096);
+  EXPECT_LE(again.assignment.arena_bytes(), 2 * 4096 + 64);
+  auto roomy = text::parse_module(entry(kKept, kSpread));
+  auto as_before = assign(**roomy, {.limit_bytes = kept.assignment.total_bytes()});
+  ASSERT_TRUE(as_before);
+  EXPECT_EQ(as_before->arena_bytes(), kept.assignment.arena_bytes());
 }
 
 TEST(Assign, SequentialUpdatesOfOneBaseShareIt) {

@@ -62,6 +62,8 @@ class Assignment {
   void set_slice(const hlo::Instruction& i, std::int64_t leaf, Slice);
 
   std::int64_t arena_bytes() const { return allocations_[0].bytes; }
+  /// Bytes of parameters, results, constants and arena; what lies in a donated parameter counts once.
+  std::int64_t total_bytes() const;
   /// The most bytes of the arena that are alive at a point: no packing is smaller.
   std::int64_t lower_bound() const { return lower_bound_; }
   const std::vector<ArenaBlock>& blocks() const { return blocks_; }
@@ -71,7 +73,7 @@ class Assignment {
 
  private:
   friend class Assigner;
-  friend Expected<Assignment> assign(hlo::Module&);
+  friend Expected<Assignment> finish(hlo::Module&, PackEffort);
   struct Range {
     std::int32_t begin = 0, count = -1;
   };
@@ -86,13 +88,21 @@ class Assignment {
   std::vector<InPlaceDecision> decisions_;
 };
 
+struct AssignOptions {
+  /// Where a plan takes more bytes in all, values are made again instead of being kept (recompute.h); 0: none.
+  std::int64_t limit_bytes = 0;
+};
+
 /// Plans the memory of a module after fusion: gives each caller its own loops and branches, notes the plans of window
 /// updates, orders readers before writers, schedules (unless the module is scheduled), adds the copies that cannot be
 /// avoided, and places every value. Results lie in their own memory where they can. The module is changed accordingly
 /// and scheduled afterwards.
 /// Errors: InvalidArgument if layouts of a loop's, branch's or callee's parameters differ from what enters them;
 ///         ResourceExhausted from unshare_steps().
-Expected<Assignment> assign(hlo::Module&);
+Expected<Assignment> assign(hlo::Module&, const AssignOptions& = {});
+
+/// The second half of assign(), for a module that the first half has seen: orders, copies, places.
+Expected<Assignment> finish(hlo::Module&, PackEffort);
 
 /// Places the values of a module that assign() has prepared, without changing it: reading a dumped module again.
 /// Errors: FailedPrecondition, naming the place, where a copy is missing.

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "buffers/decisions.h"
 #include "buffers/leaf.h"
 #include "buffers/order_edits.h"
 #include "buffers/save_readers.h"
@@ -32,15 +33,16 @@ void remove_plain_copies(hlo::Module& module) {
   }
 }
 
-InPlaceDecision::Kind kind_of(Edge::Kind kind) {
-  switch (kind) {
-    case Edge::Kind::Init: return InPlaceDecision::Kind::LoopEntry;
-    case Edge::Kind::Back: return InPlaceDecision::Kind::LoopCarry;
-    case Edge::Kind::Branch: return InPlaceDecision::Kind::Branch;
-    case Edge::Kind::InPlace: return InPlaceDecision::Kind::Update;
-    case Edge::Kind::Result: return InPlaceDecision::Kind::Result;
+InPlaceDecision::Kind kind_of(const Edge& edge, const Flow& flow) {
+  using Kind = InPlaceDecision::Kind;
+  switch (edge.kind) {
+    case Edge::Kind::Init: return Kind::LoopEntry;
+    case Edge::Kind::Back: return Kind::LoopCarry;
+    case Edge::Kind::Branch: return Kind::Branch;
+    case Edge::Kind::InPlace: return update_kind(*edge.at, edge.leaf);
+    case Edge::Kind::Result: return flow.pin(edge.to).kind == Pin::Kind::Parameter ? Kind::Donation : Kind::Result;
   }
-  return InPlaceDecision::Kind::Update;
+  return Kind::Update;
 }
 
 // One parallel copy: edges whose copies stand at one place.
@@ -89,7 +91,7 @@ class Inserter {
   }
 
   void decide(const Edge& edge) {
-    InPlaceDecision d{kind_of(edge.kind), edge.at->name(), edge.leaf, edge.bytes, edge.depth, true, {}, {}};
+    InPlaceDecision d{kind_of(edge, flow_), edge.at->name(), edge.leaf, edge.bytes, edge.depth, true, {}, {}};
     const Webs::Conflict conflict = edge.same_storage ? webs_.conflict(edge.from, edge.to) : Webs::Conflict::None;
     if (edge.same_storage && conflict == Webs::Conflict::None) {
       webs_.join(edge.from, edge.to);
@@ -110,29 +112,40 @@ class Inserter {
       case Webs::Conflict::Life: break;
     }
     const auto [a, b] = webs_.clash(edge.from, edge.to);
-    return flow_.name(a) + " is still needed where " + flow_.name(b) + " is written" + reader_behind(a, b);
+    return flow_.name(a) + " is still needed where " + flow_.name(b) + " is written" + reader_behind(a, b) +
+           in_a_cycle(edge);
   }
 
   std::string read_only_reason(const Edge& edge) const {
     for (const NodeId n : {edge.from, edge.to})
       for (const NodeId member : webs_.members(n)) {
         const Pin pin = flow_.pin(member);
-        if (pin.kind == Pin::Kind::Constant) return flow_.name(member) + " is a constant";
+        if (pin.kind == Pin::Kind::Constant) return flow_.name(member) + " is a constant, which is never written over";
         if (pin.kind == Pin::Kind::Parameter && !flow_.is_result(member) && !flow_.is_donated(pin.number))
-          return "parameter " + flow_.name(member) + " is not donated";
+          return "parameter " + flow_.name(member) + " is not donated: input_output_alias or buffer_donor would do so";
       }
     return "the memory may not be written";
   }
 
+  std::string pin_words(NodeId n) const {
+    const Pin p = webs_.pin(n);
+    if (p.kind == Pin::Kind::Constant) return "constant " + flow_.name(static_cast<NodeId>(p.number));
+    return (p.kind == Pin::Kind::Parameter ? "parameter " : "result ") + std::to_string(p.number);
+  }
+
   std::string pin_reason(const Edge& edge) const {
-    const auto words = [&](NodeId n) {
-      const Pin p = webs_.pin(n);
-      return (p.kind == Pin::Kind::Parameter ? "parameter "
-              : p.kind == Pin::Kind::Result  ? "result "
-                                             : "constant ") +
-             (p.kind == Pin::Kind::Constant ? flow_.name(static_cast<NodeId>(p.number)) : std::to_string(p.number));
-    };
-    return "one value cannot be " + words(edge.from) + " and " + words(edge.to);
+    std::string text = "it lies in " + pin_words(edge.from) + " and has to be in " + pin_words(edge.to);
+    const Pin p = webs_.pin(edge.from);
+    if (edge.kind == Edge::Kind::Result && p.kind == Pin::Kind::Parameter && flow_.aliased_result(p.number) < 0)
+      text += ": donated to it (input_output_alias) it would stay";
+    return text;
+  }
+
+  // What order_readers() found: a reader of the base that cannot come before its writer.
+  static std::string in_a_cycle(const Edge& edge) {
+    const auto& decisions = edge.at->annotations().decisions;
+    const auto found = decisions.find("read_after");
+    return edge.kind != Edge::Kind::InPlace || found == decisions.end() ? "" : " (" + found->second + ")";
   }
 
   // Names a reader of one that comes at or after the other is made.
@@ -239,9 +252,13 @@ std::string_view name(InPlaceDecision::Kind kind) {
   switch (kind) {
     case InPlaceDecision::Kind::LoopEntry: return "loop entry";
     case InPlaceDecision::Kind::LoopCarry: return "loop carry";
-    case InPlaceDecision::Kind::Branch: return "branch result";
-    case InPlaceDecision::Kind::Update: return "update";
+    case InPlaceDecision::Kind::Branch: return "conditional result";
+    case InPlaceDecision::Kind::Update: return "window update";
+    case InPlaceDecision::Kind::Scatter: return "scatter";
+    case InPlaceDecision::Kind::Alias: return "declared alias";
+    case InPlaceDecision::Kind::Concatenate: return "concatenate";
     case InPlaceDecision::Kind::Result: return "result";
+    case InPlaceDecision::Kind::Donation: return "donated parameter";
     case InPlaceDecision::Kind::LateReader: return "late reader";
   }
   return "";

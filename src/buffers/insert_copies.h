@@ -15,17 +15,21 @@ struct InPlaceDecision {
     LoopEntry,    ///< a leaf that enters a loop
     LoopCarry,    ///< a leaf that comes back to a loop's head
     Branch,       ///< a branch's result
-    Update,       ///< the base of a window update, scatter, declared alias
+    Update,       ///< the base of a window update
+    Scatter,      ///< the base of a scatter
+    Alias,        ///< an operand that a fusion or custom call is declared to write over
+    Concatenate,  ///< the pieces of a concatenate
     Result,       ///< what the entry returns
+    Donation,     ///< what the entry returns in the memory of a donated parameter
     LateReader,   ///< a base that is read after it was written over: saved before
   };
   Kind kind = Kind::Update;
   std::string at;               ///< name of the while, conditional, update or root
   std::int64_t leaf = 0;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;       ///< of the leaf; of a concatenate, those that it copies
   int depth = 0;                ///< loops around the copy
   bool in_place = true;
-  std::string reason;           ///< why it is copied; empty if it is not
+  std::string reason;           ///< why it is copied, and what would help; empty if it is not
   std::string copy;             ///< name of the copy instruction
 };
 

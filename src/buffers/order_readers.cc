@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "buffers/in_place.h"
 #include "buffers/steps.h"
@@ -33,10 +32,14 @@ class Orderer {
   void order_before(Instruction& writer, ValueId base) {
     const auto found = readers_.find(base);
     if (found == readers_.end() || (found->second.size() == 1 && found->second.front() == &writer)) return;
-    const std::unordered_set<const Instruction*> behind = reachable_from(writer);
-    for (Instruction* reader : found->second)
-      if (reader != &writer && !behind.contains(reader) && !overwrites(*reader, base))
+    const Reached behind = reachable_from(writer);
+    for (Instruction* reader : found->second) {
+      if (reader == &writer || overwrites(*reader, base)) continue;
+      if (behind.contains(reader))
+        writer.mutable_annotations().decisions["read_after"] = cycle(writer, *reader, behind);
+      else
         writer.add_control_predecessor(reader);
+    }
   }
 
   // The next value of a carried leaf, if an instruction of this computation makes it anew.
@@ -54,17 +57,32 @@ class Orderer {
     });
   }
 
-  static std::unordered_set<const Instruction*> reachable_from(const Instruction& start) {
-    std::unordered_set<const Instruction*> seen{&start};
+  using Reached = std::unordered_map<const Instruction*, const Instruction*>;  // and from where first
+
+  static Reached reachable_from(const Instruction& start) {
+    Reached seen{{&start, nullptr}};
     std::vector<const Instruction*> stack{&start};
     while (!stack.empty()) {
       const Instruction* i = stack.back();
       stack.pop_back();
       for (const auto* after : {&i->users(), &i->control_successors()})
         for (const Instruction* next : *after)
-          if (seen.insert(next).second) stack.push_back(next);
+          if (seen.emplace(next, i).second) stack.push_back(next);
     }
     return seen;
+  }
+
+  static std::string cycle(const Instruction& writer, const Instruction& reader, const Reached& behind) {
+    constexpr std::size_t kMostNamed = 6;
+    std::vector<const Instruction*> path{&reader};
+    while (path.back() != &writer) path.push_back(behind.at(path.back()));
+    std::string text = reader.name() + " comes after " + writer.name() + ": ";
+    for (std::size_t k = path.size(); k > 0; --k) {
+      const bool is_named = k > path.size() - kMostNamed || k == 1 || path.size() <= kMostNamed;
+      if (is_named) text += path[k - 1]->name() + (k == 1 ? "" : ", ");
+      if (!is_named && k == 2) text += "…, ";
+    }
+    return text;
   }
 
   const Values& values_;

@@ -23,6 +23,13 @@ struct Save {
   ValueId base = 0;
 };
 
+// What order_readers() found: a reader of the base that cannot come before its writer.
+std::string in_a_cycle(const Instruction& writer) {
+  const auto& decisions = writer.annotations().decisions;
+  const auto found = decisions.find("read_after");
+  return found == decisions.end() ? "" : ", and cannot before: " + found->second;
+}
+
 class Saver {
  public:
   explicit Saver(hlo::Module& module) : module_(module), flow_(module) {}
@@ -68,7 +75,8 @@ class Saver {
             value.bytes,
             flow_.timeline().of(c).depth,
             false,
-            reader + " reads " + to_string(value) + " after " + save.writer->name() + " writes over it",
+            reader + " reads " + to_string(value) + " after " + save.writer->name() + " writes over it" +
+                in_a_cycle(*save.writer),
             copy->name()};
   }
 
