@@ -45,6 +45,9 @@ struct CompileOptions {
   std::string cpu = {};
   /// Which module of a file that holds several: its name or number from 0. Empty: the only one.
   std::string module = {};
+  /// The most bytes that arguments, results, constants and arena may take together; cheap values are made again instead of
+  /// being kept to meet it. 0: what the process's control group may have.
+  std::int64_t memory_limit_bytes = 0;
   /// Elided constants `{...}` are filled with a fixed pattern instead of being refused.
   bool fill_elided = false;
   /// Threads of the caller's to run on, instead of `threads`, while the program lives; devices beside the first one of a
@@ -69,6 +72,16 @@ struct UpdateReport {
   bool in_place = false;
   std::int64_t bytes = 0;  ///< copied each time it runs; 0 in place
   std::string reason;      ///< why it is copied, in words to act on; empty in place
+  std::int64_t leaf = 0;   ///< of the instruction's result, depth first
+  int loops_around = 0;    ///< then the bytes are those of a step of the innermost
+  std::string source;      ///< FILE:LINE of the instruction, if the program says
+};
+
+/// Memory that is in use when the arena is fullest.
+struct OwnerReport {
+  std::int64_t bytes = 0;
+  std::vector<std::string> values;  ///< that lie there one after the other, or as one
+  std::string source;               ///< FILE:LINE of the first, if the program says
 };
 
 /// A parameter that the program lets its caller donate (input_output_alias, buffer_donor).
@@ -86,6 +99,9 @@ struct MemoryReport {
   std::int64_t result_bytes = 0;    ///< those in donated arguments count as arguments
   std::int64_t constant_bytes = 0;
   std::int64_t scratch_bytes = 0;   ///< of all workers of all devices
+  std::int64_t gap_bytes = 0;       ///< of the arena, that no value uses even at its fullest
+  std::string peak_at;              ///< the instruction that works when it is
+  std::vector<OwnerReport> owners;  ///< of the arena then, the largest first
   std::vector<UpdateReport> updates;
   std::vector<DonationReport> donations;
 };
@@ -101,7 +117,8 @@ class Executable {
   /// Compiles the HLO module in `program`. Cost: linear in the text, and LLVM's for each kernel.
   /// Errors: InvalidArgument, with line and column, if the text does not parse or verify;
   ///         Unimplemented, naming the instruction, if an op or an element type has no kernel;
-  ///         FailedPrecondition if code is asked for that this machine cannot run, naming what it lacks.
+  ///         FailedPrecondition if code is asked for that this machine cannot run, naming what it lacks;
+  ///         ResourceExhausted, with the owners of the peak, if a run takes more than the memory limit.
   static Expected<Executable> compile(std::string_view program, const CompileOptions& = {});
 
   /// Runs the program once, on a leaf of the parameters in each buffer, and gives the results, in memory that earlier

@@ -221,7 +221,7 @@ Expected<int> bench(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : runtime::available_cpus();
 
   Figures figures;
-  compiler::Options compile = compile_options(options);
+  compiler::Options compile = TRY(compile_options(options));
   compiler::Compiled compiled = TRY(timed_compile(source, std::move(module), compile, figures));
   const auto executor = TRY(runtime::Executor::create(std::move(compiled.program)));
   figures.temp_bytes = executor->arena_bytes();

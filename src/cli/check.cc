@@ -45,15 +45,16 @@ Expected<Loaded> load(const Options& options, const Source& source) {
 Expected<compiler::CheckReport> check_module(const Options& options, const Source& source) {
   Loaded loaded = TRY(load(options, source));
   compiler::CheckOptions check;
-  check.compile = compile_options(options);
+  check.compile = TRY(compile_options(options));
   const Progress progress("checking " + source.path);
   return compiler::check(std::move(loaded.module), loaded.arguments, check);
 }
 
 Expected<int> bisect(const Options& options, const Source& source) {
   const Loaded loaded = TRY(load(options, source));
+  const compiler::Options compile = TRY(compile_options(options));
   const Progress progress("bisecting " + source.path);
-  const compiler::Bisection found = TRY(compiler::bisect_passes(*loaded.module, loaded.arguments, compile_options(options)));
+  const compiler::Bisection found = TRY(compiler::bisect_passes(*loaded.module, loaded.arguments, compile));
   if (found.stage.empty()) {
     say(source.path + ": " + std::to_string(found.stages) + " stages: all give the same results");
     return kGood;

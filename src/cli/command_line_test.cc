@@ -348,6 +348,42 @@ TEST_F(CommandLine, RefusesCopiesAndMemoryThatMustNotBe) {
   }
 }
 
+TEST_F(CommandLine, ABudgetIsWrittenAndKept) {
+  write("copied.hlo", kCopied);
+  EXPECT_EQ(hloom("show copied.hlo --stage=memory --write-budget=copied.budget").status, 0);
+  for (const std::string command : {"run --random", "bench --seconds 0", "show --stage=memory"})
+    EXPECT_EQ(hloom(command + " copied.hlo --budget=copied.budget").status, 0) << command;
+  write("less.budget", "{\"peak_bytes\": 100}");
+  EXPECT_THAT(hloom("run copied.hlo --random --budget=less.budget").err, HasSubstr("the budget has 100"));
+  write("none.budget", "{\"temp_bytes\": 0, \"in_place\": [\"written_fusion\"]}");
+  EXPECT_THAT(hloom("run copied.hlo --random --budget=none.budget").err, HasSubstr("written_fusion: "));
+  for (const std::string bad : {"[]", "{\"peak\": 1}", "{\"peak_bytes\": -1}", "{\"in_place\": 1}", "{\"in_place\": [1]}", "{"}) {
+    write("bad.budget", bad);
+    const Outcome outcome = hloom("run copied.hlo --random --budget=bad.budget");
+    EXPECT_EQ(outcome.status, 1) << bad;
+    EXPECT_THAT(outcome.err, HasSubstr("bad.budget: ")) << bad;
+  }
+}
+
+TEST_F(CommandLine, SaysWhatChangedInMemory) {
+  write("copied.hlo", kCopied);
+  std::string donated = kCopied;
+  donated.replace(donated.find("copied\n"), 6, "copied, input_output_alias={ {}: (0, {}, may-alias) }");
+  write("donated.hlo", donated);
+  write("before.json", hloom("show copied.hlo --stage=memory --format=json").out);
+  EXPECT_EQ(hloom("show copied.hlo --stage=memory --against=before.json").out, "no change\n");
+  EXPECT_THAT(hloom("show donated.hlo --stage=memory --against=before.json").out,
+              HasSubstr("written_fusion: window update of leaf 0: now in place"));
+  write("after.json", hloom("show donated.hlo --stage=memory --format=json").out);
+  EXPECT_THAT(hloom("show copied.hlo --stage=memory --against=after.json").out,
+              HasSubstr("written_fusion: window update of leaf 0: now copied, because parameter x is not donated"));
+  for (const std::string bad : {"", "{}", "{\"peak\": {\"owners\": [1]}, \"updates\": []}", "[1, 2]"}) {
+    write("bad.json", bad);
+    EXPECT_EQ(hloom("show copied.hlo --stage=memory --against=bad.json").status, 1) << bad;
+  }
+  EXPECT_EQ(hloom("show copied.hlo --stage=hlo --against=before.json").status, 2);
+}
+
 TEST_F(CommandLine, ShowsMemoryAsAPage) {
   write("copied.hlo", kCopied);
   const Outcome page = hloom("show copied.hlo --stage=memory --format=html");

@@ -2,12 +2,21 @@
 
 #include <sstream>
 
+#include "arrays/files.h"
+#include "base/try.h"
+#include "compiler/memory_budget.h"
+
 namespace hloom::cli {
 namespace {
 
-compiler::MemoryDemands demands_of(const Options& options) {
+Expected<compiler::MemoryDemands> demands_of(const Options& options) {
   compiler::MemoryDemands demands;
   demands.limit_bytes = options.memory_limit;
+  if (!options.budget.empty()) {
+    const std::vector<std::byte> bytes = TRY(arrays::read_file(options.budget));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    demands.budget = TRY(compiler::parse_budget(text, options.budget));
+  }
   if (options.require_in_place.empty()) return demands;
   demands.in_place.emplace();
   if (options.require_in_place == "*") return demands;
@@ -19,12 +28,12 @@ compiler::MemoryDemands demands_of(const Options& options) {
 
 }  // namespace
 
-compiler::Options compile_options(const Options& options) {
+Expected<compiler::Options> compile_options(const Options& options) {
   compiler::Options result;
   result.threads = options.threads;
   result.cpu = options.cpu;
   result.perf = options.perf;
-  result.memory = demands_of(options);
+  result.memory = TRY(demands_of(options));
   return result;
 }
 

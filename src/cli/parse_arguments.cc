@@ -46,6 +46,8 @@ constexpr const char* kShowExamples = R"(Examples:
   hloom show step.hlo --stage=fusions       what became one kernel, and why the rest did not
   hloom show step.hlo --stage=memory        the peak, and what is updated in place or copied
   hloom show step.hlo --stage=memory --format=html >memory.html     the same to look at in a browser
+  hloom show step.hlo --stage=memory --write-budget=step.budget     then run, bench or show --budget=step.budget
+  hloom show step.hlo --stage=memory --against=before.json          who owns the peak now, and what became a copy
   hloom show step.hlo --stage=fusions --format=dot | dot -Tsvg >fusions.svg
   hloom show fusion.2.kernel --stage=asm    also of fusion.2.ll)";
 
@@ -124,9 +126,12 @@ void add_memory(CLI::App& app, Options& o) {
   app.add_flag("--require-in-place{*}", o.require_in_place,
                "Refuse a program in which these updates are copied; without names: any")
       ->option_text("[=NAME,…]");
-  app.add_option("--memory-limit", o.memory_limit, "Refuse a program that takes more bytes, and name what takes them")
+  app.add_option("--memory-limit", o.memory_limit, "Make values again instead of keeping them, or refuse, where a program takes more bytes;\ndefault: what the "
+                 "control group may have")
       ->option_text("SIZE")
       ->transform(CLI::AsSizeValue(false));
+  app.add_option("--budget", o.budget, "Refuse a program that takes more, or copies more, than this file allows")
+      ->option_text("FILE");
 }
 
 void add_run(CLI::App& app, Options& o) {
@@ -219,6 +224,8 @@ void add_show(CLI::App& app, Options& o) {
     if ((o.format == "json" && !stage.has_json) || (o.format == "html" && !stage.has_html) ||
         (o.format == "dot" && !stage.has_dot))
       throw CLI::ValidationError("--format", "there is no " + o.format + " for " + o.stage);
+    if (o.stage != "memory" && !(o.write_budget + o.against).empty())
+      throw CLI::ValidationError("--stage", "--write-budget and --against are of --stage=memory");
   });
   add_program(*show, o);
   show->add_option("--stage", o.stage, help)->option_text("NAME")->required()->check(CLI::IsMember(names));
@@ -228,6 +235,11 @@ void add_show(CLI::App& app, Options& o) {
       ->option_text("text|json|dot|html")
       ->check(CLI::IsMember({"text", "json", "dot", "html"}));
   add_cpu(*show, o);
+  add_memory(*show, o);
+  show->add_option("--write-budget", o.write_budget, "Write the budget that the memory stage just meets to this file")
+      ->option_text("FILE");
+  show->add_option("--against", o.against, "What changed in memory since this report, written by --format=json")
+      ->option_text("FILE");
 }
 
 void add_reduce(CLI::App& app, Options& o) {

@@ -69,7 +69,7 @@ Expected<compiler::Compiled> compile_and_dump(const Options& options, const Sour
   const Progress progress("compiling " + source.path);
   Dump dump(options.dump);
   std::vector<passes::PassTime> pass_times;
-  compiler::Options compile = compile_options(options);
+  compiler::Options compile = TRY(compile_options(options));
   if (options.time) compile.pass_times = &pass_times;
   const auto write = [&](const std::string& name, const std::string& text) { dump.write(name, text); };
   if (!options.dump.empty()) compile.dump = write;
@@ -107,7 +107,7 @@ Expected<int> check_nans(const Options& options, const Source& source, std::uniq
     return fail(Code::Unimplemented, source.path, ": runs on ", devices.count(),
                 " devices; --check-nans takes programs for one");
   compiler::CheckOptions check;
-  check.compile = compile_options(options);
+  check.compile = TRY(compile_options(options));
   const Progress progress("looking for NaNs in " + source.path);
   const compiler::NotFinite first = TRY(compiler::first_not_finite(std::move(module), arguments[0], check));
   if (first.arguments > 0)

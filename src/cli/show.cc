@@ -1,11 +1,13 @@
 #include "compiler/show.h"
 
+#include "arrays/files.h"
 #include "base/try.h"
 #include "cli/commands.h"
 #include "cli/demands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/source.h"
+#include "compiler/memory_budget.h"
 #include "kernels/print.h"
 
 namespace hloom::cli {
@@ -17,6 +19,19 @@ compiler::Format format_of(const Options& options) {
   return options.format == "html" ? compiler::Format::Html : compiler::Format::Text;
 }
 
+// Nothing more to say where a budget is written.
+Expected<std::string> memory_text(const Options& options, std::unique_ptr<hlo::Module> module) {
+  compiler::Options without_code = TRY(compile_options(options));
+  without_code.generate_code = false;
+  const compiler::Compiled compiled = TRY(compiler::compile(std::move(module), without_code));
+  if (!options.write_budget.empty())
+    TRY(write_file(options.write_budget, compiler::budget_of(compiled.assignment)));
+  if (options.against.empty()) return std::string();
+  const std::vector<std::byte> bytes = TRY(arrays::read_file(options.against));
+  const std::string_view report(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return compiler::memory_changes(report, options.against, compiled.assignment);
+}
+
 Expected<std::string> text_of(const Options& options, const Source& source) {
   const Progress progress("compiling " + source.path);
   const compiler::Stage& stage = *compiler::stage_named(options.stage);
@@ -26,7 +41,8 @@ Expected<std::string> text_of(const Options& options, const Source& source) {
     return compiler::show_kernels(kernels, stage, options.cpu);
   }
   auto module = TRY(read_module(source, options));
-  return compiler::show(std::move(module), stage, format_of(options), compile_options(options));
+  if (!options.write_budget.empty() || !options.against.empty()) return memory_text(options, std::move(module));
+  return compiler::show(std::move(module), stage, format_of(options), TRY(compile_options(options)));
 }
 
 }  // namespace

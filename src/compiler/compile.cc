@@ -14,6 +14,7 @@
 #include "passes/pipeline.h"
 #include "runtime/cpus.h"
 #include "runtime/float_mode.h"
+#include "runtime/memory_limit.h"
 #include "text/print.h"
 
 namespace hloom::compiler {
@@ -71,8 +72,10 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
   stages.finished("fusion");
 
   // From here on the order is the schedule, and nothing that writes a value may be added or removed.
-  c.assignment = TRY(buffers::assign(*c.module));
-  TRY(check_demands(c.assignment, options.memory));
+  MemoryDemands demands = options.memory;
+  if (demands.limit_bytes == 0 && options.generate_code) demands.limit_bytes = runtime::memory_limit_bytes();
+  c.assignment = TRY(buffers::assign(*c.module, {.limit_bytes = demands.limit_bytes}));
+  TRY(check_demands(c.assignment, demands));
   if (options.regions) fusion::mark_regions(*c.module);
   stages.dump("buffers");
   stages.finished("buffers");

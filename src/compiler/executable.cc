@@ -1,12 +1,15 @@
 #include "hloom/executable.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/fail.h"
 #include "base/try.h"
+#include "buffers/report.h"
 #include "compiler/compile.h"
 #include "compiler/execute_literals.h"
 #include "compiler/read_program.h"
+#include "hlo/source_place.h"
 #include "runtime/buffer_runs.h"
 #include "runtime/devices.h"
 #include "runtime/executor.h"
@@ -75,18 +78,43 @@ std::vector<DonationReport> donations(const compiler::Compiled& c) {
   return all;
 }
 
+bool is_donated(const compiler::Compiled& c, std::int64_t result) {
+  return std::ranges::find(c.assignment.allocations(), result, &buffers::Allocation::aliased_result) !=
+         c.assignment.allocations().end();
+}
+
+void report_updates(const compiler::Compiled& c, MemoryReport& to) {
+  std::unordered_map<std::string_view, const hlo::Instruction*> named;
+  for (const hlo::Computation& computation : c.module->computations())
+    for (const hlo::Instruction& i : computation.instructions()) named.emplace(i.name(), &i);
+  for (const buffers::InPlaceDecision& d : c.assignment.decisions()) {
+    const auto at = named.find(d.at);
+    to.updates.push_back({d.at, std::string(buffers::name(d.kind)), d.in_place, d.in_place ? 0 : d.bytes, d.reason,
+                          d.leaf, d.depth, at == named.end() ? "" : hlo::source_place(*at->second, *c.module)});
+  }
+}
+
+void report_peak(const compiler::Compiled& c, MemoryReport& to) {
+  const buffers::MemoryReport peak = buffers::report(c.assignment);
+  to.gap_bytes = peak.unused_bytes;
+  if (peak.peak_at != nullptr) to.peak_at = peak.peak_at->name();
+  for (const buffers::ArenaBlock* owner : peak.owners)
+    to.owners.push_back({owner->bytes, owner->values,
+                         owner->definer == nullptr ? "" : hlo::source_place(*owner->definer, *c.module)});
+}
+
 MemoryReport report(const compiler::Compiled& c) {
   using Kind = buffers::Allocation::Kind;
   MemoryReport r;
   for (const buffers::Allocation& a : c.assignment.allocations()) switch (a.kind) {
       case Kind::Arena: r.temp_bytes += a.bytes; break;
       case Kind::Parameter: r.argument_bytes += a.bytes; break;
-      case Kind::Result: r.result_bytes += a.bytes; break;
+      case Kind::Result: r.result_bytes += is_donated(c, a.number) ? 0 : a.bytes; break;
       case Kind::Constant: break;
     }
   for (const base::AlignedBytes& constant : c.program.constants) r.constant_bytes += constant.size_bytes();
-  for (const buffers::InPlaceDecision& d : c.assignment.decisions())
-    r.updates.push_back({d.at, std::string(buffers::name(d.kind)), d.in_place, d.in_place ? 0 : d.bytes, d.reason});
+  report_updates(c, r);
+  report_peak(c, r);
   r.donations = donations(c);
   r.peak_bytes = r.temp_bytes + r.argument_bytes + r.result_bytes + r.constant_bytes;
   return r;
@@ -110,6 +138,7 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   compiler::Options compile_options;
   compile_options.threads = options.pool != nullptr ? options.pool->num_threads() : options.threads;
   compile_options.cpu = options.cpu;
+  compile_options.memory.limit_bytes = options.memory_limit_bytes;
   auto compiled = TRY(compiler::compile(std::move(module), compile_options));
 
   auto impl = std::make_unique<Impl>();

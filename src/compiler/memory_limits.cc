@@ -34,22 +34,6 @@ Expected<> check_in_place(const buffers::Assignment& assignment, const std::vect
   return fail(Code::FailedPrecondition, assignment.module().name(), ": must be in place, but is copied:", copied);
 }
 
-std::int64_t total_bytes(const buffers::Assignment& assignment) {
-  std::int64_t bytes = 0;
-  for (const buffers::Allocation& a : assignment.allocations())
-    // A result in a donated parameter is that parameter's memory.
-    if (a.kind != buffers::Allocation::Kind::Result || a.aliased_result < 0) bytes += a.bytes;
-  return bytes;
-}
-
-Expected<> check_limit(const buffers::Assignment& assignment, std::int64_t limit_bytes) {
-  const std::int64_t bytes = total_bytes(assignment);
-  if (bytes <= limit_bytes) return {};
-  return fail(Code::ResourceExhausted, assignment.module().name(), ": a run takes ", bytes, " bytes, the limit is ",
-              limit_bytes, "; of these ", assignment.arena_bytes(), " are the arena, at its peak owned by",
-              arena_owners(assignment));
-}
-
 }  // namespace
 
 std::string arena_owners(const buffers::Assignment& assignment) {
@@ -66,10 +50,33 @@ std::string arena_owners(const buffers::Assignment& assignment) {
   return owners;
 }
 
+namespace {
+
+Expected<> check_limit(const buffers::Assignment& assignment, std::int64_t limit_bytes) {
+  const std::int64_t bytes = assignment.total_bytes();
+  if (bytes <= limit_bytes) return {};
+  return fail(Code::ResourceExhausted, assignment.module().name(), ": a run takes ", bytes, " bytes, the limit is ",
+              limit_bytes, "; of these ", assignment.arena_bytes(), " are the arena, at its peak owned by", arena_owners(assignment));
+}
+
+Expected<> check_budget(const buffers::Assignment& assignment, const MemoryBudget& budget) {
+  if (!budget.in_place.empty()) TRY(check_in_place(assignment, budget.in_place));
+  if (budget.peak_bytes >= 0 && assignment.total_bytes() > budget.peak_bytes)
+    return fail(Code::ResourceExhausted, assignment.module().name(), ": a run takes ", assignment.total_bytes(),
+                " bytes, the budget has ", budget.peak_bytes, "; the arena's peak is owned by",
+                arena_owners(assignment));
+  if (budget.temp_bytes >= 0 && assignment.arena_bytes() > budget.temp_bytes)
+    return fail(Code::ResourceExhausted, assignment.module().name(), ": the arena takes ", assignment.arena_bytes(),
+                " bytes, the budget has ", budget.temp_bytes, "; its peak is owned by", arena_owners(assignment));
+  return {};
+}
+
+}  // namespace
+
 Expected<> check_demands(const buffers::Assignment& assignment, const MemoryDemands& demands) {
   if (demands.in_place) TRY(check_in_place(assignment, *demands.in_place));
   if (demands.limit_bytes > 0) TRY(check_limit(assignment, demands.limit_bytes));
-  return {};
+  return check_budget(assignment, demands.budget);
 }
 
 }  // namespace hloom::compiler

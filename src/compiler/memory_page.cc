@@ -52,7 +52,7 @@ const add = (to, tag, text, name) => { const e = to.appendChild(document.createE
 document.title = "Memory of " + plan.module;
 $("name").textContent = "Memory of " + plan.module;
 for (const [what, bytes] of [["parameters", plan.parameter_bytes], ["results", plan.result_bytes], ["constants", plan.constant_bytes], ["arena", plan.arena_bytes],
-    ["most of it in use", plan.peak.arena_bytes], ["lost to gaps", plan.arena_bytes - plan.peak.arena_bytes]]) {
+    ["most of it in use", plan.peak.arena_bytes], ["lost to gaps", plan.gap_bytes], ["least for this schedule", plan.lower_bound_bytes]]) {
   const card = add($("cards"), "div", undefined, "card"); add(card, "b", size(bytes)); add(card, "span", what); card.title = bytes + " bytes";
 }
 const tip = $("tip"), W = 1200, H = 420, L = 70, B = 24, end = Math.max(1, plan.end), top_ = Math.max(1, plan.arena_bytes);
@@ -88,10 +88,10 @@ for (const o of plan.peak.owners) {
   r.addEventListener("mouseleave", () => same().forEach(e => e.classList.remove("on")));
 }
 const copied = plan.updates.filter(u => !u.in_place);
-$("updated").textContent = `Updates: ${plan.updates.length - copied.length} in place, ${copied.length} copied (${size(copied.reduce((s, u) => s + u.bytes, 0))} each time they run)`;
+$("updated").textContent = `Updates: ${plan.updates.length - copied.length} in place, ${copied.length} copied (${size(copied.filter(u => u.loops_around).reduce((s, u) => s + u.bytes, 0))} in steps of loops, ${size(copied.filter(u => !u.loops_around).reduce((s, u) => s + u.bytes, 0))} once a run)`;
 row($("updates"), [["instruction"], ["what"], ["bytes", "n"], [""], ["source"]], "th");
 for (const u of [...copied.sort((a, b) => b.bytes - a.bytes), ...plan.updates.filter(u => u.in_place)])
-  row($("updates"), [[u.at, "v"], [`${u.kind}, leaf ${u.leaf}`], [size(u.bytes), "n"], [u.in_place ? "in place" : "copied, because " + u.reason, u.in_place ? "good" : "bad"], [u.source, "v"]]);
+  row($("updates"), [[u.at, "v"], [`${u.kind}, leaf ${u.leaf}`], [size(u.bytes) + (u.in_place ? "" : u.loops_around ? " a step" : " a run"), "n"], [u.in_place ? "in place" : "copied, because " + u.reason, u.in_place ? "good" : "bad"], [u.source, "v"]]);
 </script>
 </html>
 )page";

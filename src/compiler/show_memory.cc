@@ -69,6 +69,67 @@ std::string buffers_text(const buffers::Assignment& assignment) {
   return std::move(out).str();
 }
 
+namespace {
+
+std::string percent(std::int64_t part, std::int64_t whole) {
+  std::ostringstream out;
+  out.precision(1);
+  out << std::fixed << (whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0) << " %";
+  return std::move(out).str();
+}
+
+// Stretches of the schedule, each with the step of it that has most in use, and a bar.
+void print_schedule(std::ostream& out, const buffers::MemoryReport& report) {
+  constexpr std::size_t kMostRows = 24;
+  constexpr std::int64_t kWidth = 40;
+  if (report.peak_bytes == 0) return;
+  out << "in use over the schedule, the most in each part of it:\n";
+  const std::size_t count = report.timeline.size(), rows = std::min(kMostRows, count);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto begin = report.timeline.begin() + static_cast<std::ptrdiff_t>(r * count / rows),
+               end = report.timeline.begin() + static_cast<std::ptrdiff_t>((r + 1) * count / rows);
+    const auto most = std::max_element(begin, end, [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+    const auto length = static_cast<std::size_t>(most->bytes * kWidth / report.peak_bytes);
+    out << "  " << std::string(length, '#') << std::string(kWidth - length, ' ') << " " << most->bytes << " "
+        << most->at->name() << "\n";
+  }
+}
+
+// Where the user wrote it, by the names that reports have.
+class Places {
+ public:
+  explicit Places(const hlo::Module& module) : module_(module) {
+    for (const hlo::Computation& c : module.computations())
+      for (const hlo::Instruction& i : c.instructions()) named_.emplace(i.name(), &i);
+  }
+  std::string of(const std::string& name) const {
+    const auto found = named_.find(name);
+    return found == named_.end() ? "" : hlo::source_place(*found->second, module_);
+  }
+  std::string of(const buffers::ArenaBlock& block) const {
+    return block.definer == nullptr ? "" : hlo::source_place(*block.definer, module_);
+  }
+
+ private:
+  const hlo::Module& module_;
+  std::unordered_map<std::string_view, const hlo::Instruction*> named_;
+};
+
+std::string_view how_often(const buffers::InPlaceDecision& d) { return d.depth > 0 ? " bytes a step" : " bytes a run"; }
+
+void print(std::ostream& out, const buffers::InPlaceDecision& d, const Places& places) {
+  out << d.at << ": " << buffers::name(d.kind) << " of leaf " << d.leaf << ", " << d.bytes << " bytes: ";
+  if (d.in_place)
+    out << "in place";
+  else
+    out << "copied, " << d.bytes << how_often(d) << ", because " << d.reason;
+  const std::string source = places.of(d.at);
+  if (!source.empty()) out << " (" << source << ")";
+  out << "\n";
+}
+
+}  // namespace
+
 std::string memory_text(const buffers::Assignment& assignment) {
   std::ostringstream out;
   for (const Kind kind : {Kind::Parameter, Kind::Result, Kind::Constant, Kind::Arena})
@@ -76,7 +137,8 @@ std::string memory_text(const buffers::Assignment& assignment) {
   const buffers::MemoryReport report = buffers::report(assignment);
   out << "most of the arena in use: " << report.peak_bytes;
   if (report.peak_at != nullptr) out << ", at " << report.peak_at->name();
-  out << "\n";
+  out << "\nlost to gaps: " << report.unused_bytes << " (" << percent(report.unused_bytes, assignment.arena_bytes())
+      << "); no packing of this schedule takes less than " << assignment.lower_bound() << "\n";
   for (const buffers::ArenaBlock* owner : report.owners) {
     out << "  " << owner->bytes << ":";
     for (const std::string& value : owner->values) out << " " << value;
@@ -84,13 +146,9 @@ std::string memory_text(const buffers::Assignment& assignment) {
     if (!source.empty()) out << " (" << source << ")";
     out << "\n";
   }
-  for (const buffers::InPlaceDecision& d : assignment.decisions()) {
-    out << d.at << ": " << buffers::name(d.kind) << " of leaf " << d.leaf << ", " << d.bytes << " bytes: ";
-    if (d.in_place)
-      out << "in place\n";
-    else
-      out << "copied, because " << d.reason << "\n";
-  }
+  print_schedule(out, report);
+  const Places places(assignment.module());
+  for (const buffers::InPlaceDecision& d : assignment.decisions()) print(out, d, places);
   return std::move(out).str();
 }
 
@@ -117,26 +175,6 @@ ordered_json buffers_object(const buffers::Assignment& assignment) {
   return json;
 }
 
-// Where the user wrote it, by the names that reports have.
-class Places {
- public:
-  explicit Places(const hlo::Module& module) : module_(module) {
-    for (const hlo::Computation& c : module.computations())
-      for (const hlo::Instruction& i : c.instructions()) named_.emplace(i.name(), &i);
-  }
-  std::string of(const std::string& name) const {
-    const auto found = named_.find(name);
-    return found == named_.end() ? "" : hlo::source_place(*found->second, module_);
-  }
-  std::string of(const buffers::ArenaBlock& block) const {
-    return block.definer == nullptr ? "" : hlo::source_place(*block.definer, module_);
-  }
-
- private:
-  const hlo::Module& module_;
-  std::unordered_map<std::string_view, const hlo::Instruction*> named_;
-};
-
 ordered_json to_json(const buffers::MemoryReport& report, const buffers::Assignment& assignment, const Places& places) {
   ordered_json peak = {{"arena_bytes", report.peak_bytes},
                        {"at", report.peak_at == nullptr ? "" : report.peak_at->name()},
@@ -155,6 +193,8 @@ ordered_json memory_object(const buffers::Assignment& assignment) {
   for (const Kind kind : {Kind::Parameter, Kind::Result, Kind::Constant, Kind::Arena})
     json[std::string(name_of(kind)) + "_bytes"] = bytes_of(assignment, kind);
   const buffers::MemoryReport report = buffers::report(assignment);
+  json["lower_bound_bytes"] = assignment.lower_bound();
+  json["gap_bytes"] = report.unused_bytes;
   json["peak"] = to_json(report, assignment, places);
   json["timeline"] = ordered_json::array();
   for (const buffers::TimelineEntry& e : report.timeline)
@@ -165,6 +205,7 @@ ordered_json memory_object(const buffers::Assignment& assignment) {
                                {"kind", buffers::name(d.kind)},
                                {"leaf", d.leaf},
                                {"bytes", d.bytes},
+                               {"loops_around", d.depth},
                                {"in_place", d.in_place},
                                {"reason", d.reason},
                                {"source", places.of(d.at)}});

@@ -9,16 +9,16 @@ namespace hloom::compiler {
 
 /// The allocations, and each stretch of the arena with what lies there and when.
 std::string buffers_text(const buffers::Assignment&);
-/// Bytes by kind, the arena's peak and who owns it, and for each window update, loop carry, branch and result
-/// "in place" or "copied, because …".
+/// Bytes by kind, the arena's peak and who owns it, what is in use over the schedule, and for each window update,
+/// scatter, concatenate, loop carry, conditional result, donated parameter and result "in place" or "copied, N bytes a
+/// step, because …".
 std::string memory_text(const buffers::Assignment&);
 
 /// The same as JSON: {"allocations": […], "arena": [{"offset", "bytes", "live": [[begin, end], …], "values"}, …]}.
 std::string buffers_json(const buffers::Assignment&);
-/// {"module", "parameter_bytes", "result_bytes", "constant_bytes", "arena_bytes", "peak": {"arena_bytes", "at",
-/// "owners":
-/// [{"block", "bytes", "values", "source"}, …]}, "timeline": [{"at", "point", "arena_bytes"}, …], "updates": [{"at",
-/// "kind", "leaf", "bytes", "in_place", "reason", "source"}, …]}. "source" is FILE:LINE, or empty; "block" a place in
+/// {"module", "parameter_bytes", "result_bytes", "constant_bytes", "arena_bytes", "lower_bound_bytes", "gap_bytes",
+/// "peak": {"arena_bytes", "at", "owners": [{"block", "bytes", "values", "source"}, …]}, "timeline": [{"at", "point",
+/// "arena_bytes"}, …], "updates": [{"at", "kind", "leaf", "bytes", "loops_around", "in_place", "reason", "source"}, …]}. "source" is FILE:LINE, or empty; "block" a place in
 /// buffers' "arena".
 std::string memory_json(const buffers::Assignment&);
 
