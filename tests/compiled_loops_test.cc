@@ -12,6 +12,7 @@
 #include "compiler/leaves.h"
 #include "compiler/read_program.h"
 #include "interp/interpret.h"
+#include "literals.h"
 #include "loops.h"
 #include "traffic.h"
 
@@ -45,24 +46,12 @@ const hlo::Instruction& loop_of(const compiler::Compiled& c) {
 
 // --- Values --------------------------------------------------------------------------------------------------------
 
-// Small whole numbers, none the same as the one before.
-hlo::Literal numbered(const Shape& shape, std::int64_t from) {
-  hlo::Literal literal(shape);
-  for (std::int64_t k = 0; k < shape.num_elements(); ++k) {
-    if (shape.dtype() == DType::F32)
-      literal.mutable_data<float>()[static_cast<std::size_t>(k)] = static_cast<float>((from + 7 * k) % 23 - 11);
-    else
-      literal.mutable_data<std::int32_t>()[static_cast<std::size_t>(k)] = static_cast<std::int32_t>((from + 3 * k) % 7);
-  }
-  return literal;
-}
-
 void expect_values(const Loop& loop, std::int64_t steps, bool known_steps) {
   SCOPED_TRACE(loop.name + " for " + std::to_string(steps) + " steps");
   const auto module = read(loop);
   std::vector<hlo::Literal> arguments;
   for (const Shape& shape : compiler::parameter_leaves(*module))
-    arguments.push_back(numbered(shape, static_cast<std::int64_t>(arguments.size())));
+    arguments.push_back(tests::numbered(shape, std::ssize(arguments)));
   if (!known_steps) arguments.back().mutable_data<std::int32_t>()[0] = static_cast<std::int32_t>(steps);
   const auto want = interp::interpret(*module, compiler::arguments_of(*module, arguments));
   ASSERT_TRUE(want) << want.error().message();
