@@ -1,87 +1,86 @@
-// A loop that carries an array and updates a small window of it: the time of an iteration must not depend on the array.
-// Compare the time of one iteration for 10^4, 10^5, 10^6 and 10^7 elements: one array, and two that write from each other.
+// The time of a step of a loop that carries arrays and changes little of them: (t(2S) - t(S)) / S for S steps, by the
+// arrays' elements. It must not depend on them, but for what cache misses cost where a step goes to a random place.
+//
+//   loop_slope_bench                       all loops, 10^3 to 10^7 elements
+//   loop_slope_bench --benchmark_filter=window
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
+#include "../tests/loops.h"
 #include "hloom/executable.h"
 
 namespace {
 
-constexpr int kIterations = 1000;
+using hloom::loops::Loop;
 
-std::string replace_all(std::string text, const std::string& what, const std::string& with) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
-    text.replace(at, what.size(), with);
-  return text;
-}
+constexpr std::int32_t kMostSteps = 4096;
+constexpr int kRuns = 7;
 
-const char* const kOneArray = R"(HloModule one, input_output_alias={ {}: (0, {}, may-alias) }
-body { c = (s32[], f32[N]) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  x = f32[N] get-tuple-element(c), index=1
-  w = f32[8] dynamic-slice(x, i), dynamic_slice_sizes={8}
-  u = f32[8] negate(w)
-  y = f32[N] dynamic-update-slice(x, u, i)
-  k = s32[] constant(1)
-  j = s32[] add(i, k)
-  ROOT r = (s32[], f32[N]) tuple(j, y) }
-condition { c = (s32[], f32[N]) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  n = s32[] constant(1000)
-  ROOT l = pred[] compare(i, n), direction=LT }
-ENTRY main { x = f32[N] parameter(0)
-  z = s32[] constant(0)
-  t = (s32[], f32[N]) tuple(z, x)
-  w = (s32[], f32[N]) while(t), condition=condition, body=body
-  ROOT r = f32[N] get-tuple-element(w), index=1 }
-)";
-
-const char* const kTwoArrays = R"(HloModule two, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }
-body { c = (s32[], f32[N], f32[N]) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  x = f32[N] get-tuple-element(c), index=1
-  y = f32[N] get-tuple-element(c), index=2
-  v = f32[8] dynamic-slice(x, i), dynamic_slice_sizes={8}
-  w = f32[8] dynamic-slice(y, i), dynamic_slice_sizes={8}
-  a = f32[N] dynamic-update-slice(x, w, i)
-  b = f32[N] dynamic-update-slice(y, v, i)
-  k = s32[] constant(1)
-  j = s32[] add(i, k)
-  ROOT r = (s32[], f32[N], f32[N]) tuple(j, a, b) }
-condition { c = (s32[], f32[N], f32[N]) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  n = s32[] constant(1000)
-  ROOT l = pred[] compare(i, n), direction=LT }
-ENTRY main { x = f32[N] parameter(0)
-  y = f32[N] parameter(1)
-  z = s32[] constant(0)
-  t = (s32[], f32[N], f32[N]) tuple(z, x, y)
-  w = (s32[], f32[N], f32[N]) while(t), condition=condition, body=body
-  p = f32[N] get-tuple-element(w), index=1
-  q = f32[N] get-tuple-element(w), index=2
-  ROOT r = (f32[N], f32[N]) tuple(p, q) }
-)";
-
-void run_loop(benchmark::State& state, const char* text, int num_arrays) {
-  const auto n = static_cast<std::size_t>(state.range(0));
-  auto program = hloom::Executable::compile(replace_all(text, "[N]", "[" + std::to_string(n) + "]"));
-  if (!program) return state.SkipWithError(program.error().message().c_str());
-  std::vector<std::vector<float>> arrays(static_cast<std::size_t>(num_arrays), std::vector<float>(n, 1));
-  std::vector<std::span<std::byte>> ports;
-  for (auto& a : arrays) ports.emplace_back(reinterpret_cast<std::byte*>(a.data()), n * sizeof(float));
-  for (auto _ : state) {
-    const auto done = program->run(ports, ports);  // donated: the results are the parameters' memory
-    if (!done) return state.SkipWithError(done.error().message().c_str());
+/// A loop with arrays of its own, donated.
+class Program {
+ public:
+  static hloom::Expected<Program> create(const Loop& loop) {
+    auto executable = hloom::Executable::compile(loop.text, {.threads = 1});
+    if (!executable) return executable.error();
+    return Program(*std::move(executable));
   }
-  state.counters["per_iteration"] = benchmark::Counter(
-      kIterations, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+
+  // Seconds of one run, the least of several. 0 if it fails.
+  double seconds(std::int32_t steps) {
+    std::int32_t count = steps;
+    ports_.back() = {reinterpret_cast<std::byte*>(&count), sizeof count};
+    const std::vector<std::span<std::byte>> outputs(ports_.begin(), ports_.end() - 1);
+    double least = 0;
+    for (int run = 0; run < kRuns; ++run) {
+      const auto begin = std::chrono::steady_clock::now();
+      if (!executable_.run_into(ports_, outputs)) return 0;
+      const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      least = run == 0 ? s : std::min(least, s);
+    }
+    return least;
+  }
+
+ private:
+  explicit Program(hloom::Executable executable) : executable_(std::move(executable)) {
+    for (const hloom::Shape& shape : executable_.parameter_shapes())
+      arrays_.emplace_back(static_cast<std::size_t>(shape.size_bytes()) / sizeof(float), 1.0F);
+    for (std::vector<float>& a : arrays_)
+      ports_.emplace_back(reinterpret_cast<std::byte*>(a.data()), a.size() * sizeof(float));
+  }
+
+  hloom::Executable executable_;
+  std::vector<std::vector<float>> arrays_;
+  std::vector<std::span<std::byte>> ports_;
+};
+
+void slope(benchmark::State& state, std::size_t number) {
+  const std::int64_t n = state.range(0);
+  auto program = Program::create(hloom::loops::loops(n, 1, false)[number]);
+  if (!program) return state.SkipWithError(program.error().message().c_str());
+  // Windows go up with the steps and must not run against the end.
+  const auto steps = static_cast<std::int32_t>(std::min<std::int64_t>(n / 16, kMostSteps));
+  double a_step = 0;
+  for (auto _ : state) {
+    const double once = program->seconds(steps), twice = program->seconds(2 * steps);
+    a_step = (twice - once) / steps;
+    state.SetIterationTime(std::max(a_step, 1e-12));
+  }
+  state.counters["ns_a_step"] = a_step * 1e9;
 }
 
-void one_array(benchmark::State& state) { run_loop(state, kOneArray, 1); }
-void two_arrays(benchmark::State& state) { run_loop(state, kTwoArrays, 2); }
-BENCHMARK(one_array)->RangeMultiplier(10)->Range(10'000, 10'000'000);
-BENCHMARK(two_arrays)->RangeMultiplier(10)->Range(10'000, 10'000'000);
+// Those whose steps compute whole arrays have no flat slope.
+const int kRegistered = [] {
+  const std::vector<Loop> loops = hloom::loops::loops(1024, 1, false);
+  for (std::size_t k = 0; k < loops.size(); ++k)
+    if (!loops[k].changes_all)
+      benchmark::RegisterBenchmark(loops[k].name.c_str(), slope, k)
+          ->Arg(1'000)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Arg(10'000'000)
+          ->UseManualTime()->Iterations(3)->Unit(benchmark::kNanosecond);
+  return 0;
+}();
 
 }  // namespace
