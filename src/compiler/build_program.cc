@@ -253,7 +253,13 @@ class ProgramBuilder {
       runtime::Call call;
       call.name = i.name();
       call.function = r.function;
-      for (const library::Argument& a : r.arguments) call.arguments.push_back(argument(i, a, r));
+      for (const library::Argument& a : r.arguments) {
+        using Kind = library::Argument::Kind;
+        call.arguments.push_back(argument(i, a, r));
+        call.written.push_back(a.kind == Kind::Result || a.kind == Kind::Workspace);
+      }
+      call.cost = r.blocks * r.block_cost;
+      call.ordered = plan.keeps != nullptr || i.opcode() == Opcode::CustomCall;
       call.blocks = r.blocks;
       call.max_workers = workers(r.blocks, r.block_cost);
       call.scratch_bytes = r.scratch_bytes;
@@ -336,6 +342,8 @@ class ProgramBuilder {
     runtime::Call call;
     call.name = kernel.name;
     call.arguments = std::move(arguments);
+    for (const kernels::Argument& a : kernel.arguments) call.written.push_back(a.written);
+    call.cost = kernel.blocks * kernel.block_cost;
     call.blocks = kernel.blocks;
     call.max_workers = workers(kernel.blocks, kernel.block_cost);
     call.scratch_bytes = kernel.scratch_bytes;

@@ -113,6 +113,7 @@ Expected<std::unique_ptr<RunState>> ProgramArena::make(ThreadPool& pool) const {
   TRY(touch(state->arena.bytes(), pool));
   state->ports.resize(program_.parameters.size() + program_.results.size());
   state->ranges.reserve(state->ports.size());
+  if (layout_.most_nodes > 0) state->nodes.reset(new NodeState[layout_.most_nodes]);
   state->iterations.resize(static_cast<std::size_t>(layout_.num_loops));
   for (const TableEntry& entry : layout_.table) {
     std::byte* base = state->arena.data();

@@ -12,6 +12,7 @@
 #include "hloom/error.h"
 #include "hloom/host_allocator.h"
 #include "runtime/forks.h"
+#include "runtime/graph_run.h"
 #include "runtime/layout.h"
 #include "runtime/threads.h"
 
@@ -32,6 +33,7 @@ struct RunState {
   std::vector<std::byte*> ports;
   std::vector<std::int64_t> iterations;  ///< of each loop
   std::vector<Range> ranges;             ///< room to sort in
+  std::unique_ptr<NodeState[]> nodes;    ///< of the graph that runs
   std::vector<void*> room;               ///< for the pointers of a collective's folds
   base::RunStatus status;
 

@@ -13,6 +13,7 @@
 #include "runtime/cpus.h"
 #include "runtime/float_mode.h"
 #include "runtime/fork_join.h"
+#include "runtime/graph_run.h"
 #include "runtime/layout.h"
 #include "runtime/process_allocator.h"
 #include "runtime/values.h"
@@ -21,7 +22,6 @@ namespace hloom::runtime {
 namespace {
 
 constexpr std::int64_t kRunsOfProcessor = 4;
-constexpr std::int64_t kCopyPart = 256 << 10;  // below this a thread's wake costs more than its share of a copy
 
 void copy(ThreadPool& pool, std::byte* to, const std::byte* from, std::int64_t size_bytes) {
   const std::int64_t workers = std::min<std::int64_t>(size_bytes / kCopyPart, pool.num_threads());
@@ -106,6 +106,18 @@ class Run {
                           state_.room);
   }
 
+  Expected<> run_graph(const Graph& graph) {
+    GraphRun run(layout_, graph, state_, options_.cancel);
+    run.run(pool_);
+    if (const Operation* failed = run.failed(); failed != nullptr) return failure(*failed);
+    return check_cancelled();
+  }
+
+  Expected<> check_cancelled() const {
+    if (options_.cancel == nullptr || !options_.cancel->is_cancelled()) return {};
+    return fail(Code::Cancelled, program_.name, ": the run was cancelled");
+  }
+
   // A device whose loop would never end leaves it when the run has failed elsewhere.
   Expected<> check_others() const {
     if (device_.others != nullptr && device_.others->failed()) return device_.others->error();
@@ -117,8 +129,7 @@ class Run {
     const auto end = static_cast<std::uint32_t>(layout_.operations.size());
     for (std::uint32_t at = 0; at < end;) {
       const Operation& operation = layout_.operations[at++];
-      if (options_.cancel != nullptr && options_.cancel->is_cancelled())
-        return fail(Code::Cancelled, program_.name, ": the run was cancelled");
+      if (options_.cancel != nullptr) TRY(check_cancelled());
       switch (operation.kind) {
         case Kind::Inline:
         case Kind::Forking:
@@ -152,6 +163,12 @@ class Run {
           at = layout_.targets[operation.target + static_cast<std::size_t>(branch(operation))];
           break;
         case Kind::Goto: at = operation.target; break;
+        case Kind::Graph:
+          // One after the other, an observer sees them in their order, and one thread has them in its cache.
+          if (kObserved || pool_.num_threads() == 1) break;
+          TRY(run_graph(layout_.graphs[static_cast<std::size_t>(operation.count)]));
+          at = operation.target;
+          break;
         case Kind::ReplicaNumber:
           write_number(operation, device_.number / program_.partitions);
           if constexpr (kObserved) observe(operation);

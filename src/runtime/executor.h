@@ -50,10 +50,9 @@ class Executor {
   /// apart from that no result overlaps anything. The floating point mode is the default one during the run. If as many
   /// runs are under way as may be, it waits for one to end, unless it is called within a run.
   /// Errors: InvalidArgument if a count, size, address or overlap is not as the program says, or it is one for several
-  ///         devices; ResourceExhausted, with the owners of its peak, if there is no memory for the arena; then nothing has
-  ///         run. Cancelled, if the token
-  ///         says so, and what a call reports,
-  ///         with its name in front; then nothing after it has run, and the results are undefined.
+  ///         devices; ResourceExhausted, with the owners of its peak, if there is no memory for the arena; then nothing
+  ///         has run. Cancelled, if the token says so, and what a call reports, with its name in front; then no step that
+  ///         needs what it gives has run, and no later one that may fail, and the results are undefined.
   Expected<> execute(std::span<const std::span<std::byte>> parameters, std::span<const std::span<std::byte>> results,
                      ThreadPool& pool = process_pool(), const RunOptions& options = {}) const;
 

@@ -1,6 +1,7 @@
 #include "runtime/layout.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -142,19 +143,89 @@ class Builder {
     return layout_.operations.back();
   }
 
-  Expected<> add_steps(const Steps& steps) {
-    for (const Step& step : steps) {
-      step_name_.clear();
-      if (const Call* call = std::get_if<Call>(&step.of)) step_name_ = call->name;
-      layout_.steps.push_back(&step);
-      TRY(std::visit([&](const auto& of) { return add_step(of); }, step.of));
+  Expected<> add_steps(std::span<const Step> steps) {
+    while (!steps.empty()) {
+      const std::size_t straight = length_of_straight_run(steps);
+      if (straight > 1)
+        TRY(add_straight_run(steps.first(straight)));
+      else
+        TRY(add_one(steps.front()));
+      steps = steps.subspan(std::max<std::size_t>(straight, 1));
     }
     return {};
+  }
+
+  Expected<> add_one(const Step& step) {
+    step_name_.clear();
+    if (const Call* call = std::get_if<Call>(&step.of)) step_name_ = call->name;
+    layout_.steps.push_back(&step);
+    return std::visit([&](const auto& of) { return add_step(of); }, step.of);
+  }
+
+  // Calls and copies, of which some might go on at the same time.
+  static std::size_t length_of_straight_run(std::span<const Step> steps) {
+    const auto ends = [](const Step& step) {
+      const Call* call = std::get_if<Call>(&step.of);
+      return call != nullptr ? call->forks : !std::holds_alternative<Copy>(step.of);
+    };
+    const auto length = static_cast<std::size_t>(std::ranges::find_if(steps, ends) - steps.begin());
+    return std::min(length, kMaxGraphNodes);
+  }
+
+  Expected<> add_straight_run(std::span<const Step> steps) {
+    const std::uint32_t at = here();
+    add(Kind::Graph);
+    for (const Step& step : steps) TRY(add_one(step));
+    std::vector<Task> tasks;
+    for (std::uint32_t o = at + 1; o < here(); ++o) {
+      if (layout_.operations[o].kind == Kind::Check)
+        tasks.back().checked = true;
+      else
+        tasks.push_back(task_of(o));
+    }
+    std::optional<Graph> graph = make_graph(tasks);
+    if (!graph) {  // nothing jumps into the middle
+      layout_.operations.erase(layout_.operations.begin() + at);
+      return {};
+    }
+    layout_.operations[at].target = here();
+    layout_.operations[at].count = static_cast<std::int64_t>(layout_.graphs.size());
+    layout_.most_nodes = std::max(layout_.most_nodes, graph->nodes.size());
+    layout_.graphs.push_back(*std::move(graph));
+    return {};
+  }
+
+  Task task_of(std::uint32_t number) const {
+    const Operation& operation = layout_.operations[number];
+    Task task{number, operation.workers, 0, operation.scratch_stride, false, false, {}};
+    const Step& step = *layout_.steps[static_cast<std::size_t>(operation.step)];
+    if (const Copy* copy = std::get_if<Copy>(&step.of)) {
+      task.cost = copy->from.size_bytes;
+      task.parts = static_cast<std::int32_t>(std::clamp<std::int64_t>(operation.count / kCopyPart, 1, 64));
+      task.accesses = {access(copy->from, false), access(copy->to, true)};
+      return task;
+    }
+    const Call& call = std::get<Call>(step.of);
+    task.cost = call.cost;
+    task.ordered = call.ordered || call.may_fail;  // there is one status
+    for (std::size_t i = 0; i < call.arguments.size(); ++i)
+      task.accesses.push_back(access(call.arguments[i], call.written.empty() || call.written[i]));
+    return task;
+  }
+
+  Access access(const Slice& slice, bool written) const {
+    const TableEntry& entry = layout_.allocations[static_cast<std::size_t>(slice.allocation)];
+    const bool numbered = entry.base == TableEntry::Base::Constant || entry.base == TableEntry::Base::Port;
+    const std::int64_t begin = entry.offset + slice.offset;
+    return {static_cast<std::int64_t>(entry.base) << 32 | (numbered ? entry.number : 0), begin,
+            begin + slice.size_bytes, written};
   }
 
   Expected<> add_step(const Call& call) {
     if (call.function == nullptr || call.blocks < 0 || call.scratch_bytes < 0 || call.forked_scratch_bytes < 0)
       return wrong("a call without a function, or with a negative count");
+    if (!call.written.empty() && call.written.size() != call.arguments.size())
+      return wrong("a call that says of other arguments whether they are written");
     if (call.forks && call.max_workers > 1) return wrong("a region runs on one thread");
     const std::uint32_t pointer = TRY(add_pointers(call.arguments));
     const std::int64_t workers = std::clamp<std::int64_t>(call.blocks, 1, std::max(call.max_workers, 1));
@@ -288,6 +359,7 @@ std::int64_t Layout::scratch_bytes(std::int32_t num_threads) const {
   std::int64_t most = 0;
   for (const Operation& operation : operations)
     most = std::max(most, operation.scratch_stride * std::min(operation.workers, num_threads));
+  for (const Graph& graph : graphs) most = std::max(most, graph.scratch_stride * num_threads);
   return most + forked_stride * num_threads;
 }
 

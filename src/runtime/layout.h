@@ -5,9 +5,13 @@
 #include <vector>
 
 #include "hloom/error.h"
+#include "runtime/graph.h"
 #include "runtime/program.h"
 
 namespace hloom::runtime {
+
+/// Below this many bytes a thread's wake costs more than its share of a copy.
+inline constexpr std::int64_t kCopyPart = 256 << 10;
 
 /// One operation. Steps with others inside become jumps, so that a run needs no stack.
 struct Operation {
@@ -26,6 +30,7 @@ struct Operation {
     Goto,         ///< to `target`
     ReplicaNumber,    ///< u32 to the pointer
     PartitionNumber,
+    Graph,            ///< runs graphs[count] and goes to `target`, or does nothing: its operations follow
     Collective,       ///< arrives at, waits for, works in and leaves collectives[target]
     StartCollective,  ///< arrives
     DoneCollective,   ///< the rest
@@ -61,6 +66,8 @@ struct Layout {
   std::vector<const Step*> steps;      ///< by number; in the program
   std::vector<TableEntry> allocations; ///< where each starts
   std::vector<TouchedSlice> touched;   ///< large ones, apart from each other, in the order in which they are written
+  std::vector<Graph> graphs;
+  std::size_t most_nodes = 0;          ///< of a graph
   std::int32_t num_loops = 0;
   std::int64_t arena_bytes = 0;
   std::int64_t forked_stride = 0;      ///< scratch of a worker in fork_join()

@@ -50,6 +50,9 @@ struct Call {
   std::int64_t scratch_bytes = 0;          ///< for each worker
   bool forks = false;                      ///< a region that calls fork_join() (fork_join.h); then max_workers is 1
   std::int64_t forked_scratch_bytes = 0;   ///< the most that it asks of fork_join() for each worker
+  std::vector<bool> written = {};          ///< of each argument; empty: all may be
+  std::int64_t cost = 0;                   ///< of all blocks; what takes longer has more
+  bool ordered = false;                    ///< reads or writes what is no argument: keeps its place among such calls
   bool may_fail = false;                   ///< reads the status after it, and ends the run with the error that is there
 };
 

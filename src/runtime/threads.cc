@@ -1,12 +1,8 @@
 #include "runtime/threads.h"
 
 #include <dlfcn.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -14,71 +10,20 @@
 #include "base/check.h"
 #include "runtime/cpus.h"
 #include "runtime/float_mode.h"
+#include "runtime/waiting.h"
 
 // Each worker has two words of its own. The caller writes a new number to `command`; who sets its bit `taken` first does
 // that part: the worker, or the caller, once it has done its own. So a worker that comes late holds up nobody, and what
-// the caller took it needs not wait for. The worker writes the number of what it did to `done`. Who falls asleep waiting
-// for a word sets its bit `asleep` first, so that the writer, who swaps the number in, learns in the same step that it
-// must wake a sleeper.
+// the caller took it needs not wait for. The worker writes the number of what it did to `done`.
 
 namespace hloom::runtime {
-
 namespace {
 
-using Word = std::atomic<std::uint32_t>;
-constexpr std::uint32_t kAsleep = 1, kTaken = 2, kNext = 4;
-
-void pause_processor() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-void futex(Word& word, int operation, std::uint32_t value) {
-  static_assert(sizeof(Word) == sizeof(std::uint32_t));
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, nullptr, nullptr, 0);
-}
-
-// Looks at the word for a while; true if it changed.
-bool spin_until_changed(const Word& word, std::uint32_t seen, std::int64_t spin_ns) {
-  if (word.load(std::memory_order_acquire) != seen) return true;
-  if (spin_ns == 0) return false;
-  const std::int64_t until = now_ns() + spin_ns;
-  do {
-    for (int i = 0; i < 32; ++i) {
-      if (word.load(std::memory_order_acquire) != seen) return true;
-      pause_processor();
-    }
-  } while (now_ns() < until);
-  return false;
-}
-
-// Returns when the word is not `seen`, with what it is.
-std::uint32_t wait_until_changed(Word& word, std::uint32_t seen, std::int64_t spin_ns) {
-  if (spin_until_changed(word, seen, spin_ns)) return word.load(std::memory_order_acquire);
-  std::uint32_t found = seen;
-  if (!word.compare_exchange_strong(found, seen | kAsleep, std::memory_order_acq_rel)) return found;
-  do {
-    futex(word, FUTEX_WAIT_PRIVATE, seen | kAsleep);
-    found = word.load(std::memory_order_acquire);
-  } while (found == (seen | kAsleep));
-  return found;
-}
-
-void tell(Word& word, std::uint32_t number) {
-  if ((word.exchange(number, std::memory_order_acq_rel) & kAsleep) != 0) futex(word, FUTEX_WAKE_PRIVATE, 1);
-}
-
-}  // namespace
+constexpr std::uint32_t kTaken = 2, kNext = 4;
 
 thread_local int depth_of_work = 0;
+
+}  // namespace
 
 ThreadPool::Within::Within() { ++depth_of_work; }
 ThreadPool::Within::~Within() { --depth_of_work; }

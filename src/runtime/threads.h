@@ -43,6 +43,8 @@ class ThreadPool final : public SurvivesFork {
   /// Waits for the workers' end. Needs: no call under way.
   ~ThreadPool();
   int num_threads() const { return num_threads_; }
+  /// How long its threads look for work before they fall asleep.
+  std::int64_t spin_ns() const { return spin_ns_; }
 
   /// Starts all threads, which run() else does when it needs them; false if the system has no more.
   bool start_all();
