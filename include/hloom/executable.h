@@ -43,6 +43,10 @@ struct CompileOptions {
   std::chrono::milliseconds collective_timeout = std::chrono::minutes(5);
   /// The processor to make code for, as LLVM names it ("haswell"); empty: this machine's. It must have what that one has.
   std::string cpu = {};
+  /// A folder where machine code is kept, for this user alone, so that later processes find it; it is made if it is not
+  /// there. Code is found by what it depends on: the code generator's input, the processor, LLVM's version. Damaged files
+  /// are as absent, the oldest go when there are more than 256 MiB. Empty: nothing is kept.
+  std::string cache_folder = {};
   /// Which module of a file that holds several: its name or number from 0. Empty: the only one.
   std::string module = {};
   /// The most bytes that arguments, results, constants and arena may take together; cheap values are made again instead of
@@ -118,7 +122,9 @@ class Executable {
   /// Errors: InvalidArgument, with line and column, if the text does not parse or verify;
   ///         Unimplemented, naming the instruction, if an op or an element type has no kernel;
   ///         FailedPrecondition if code is asked for that this machine cannot run, naming what it lacks;
-  ///         ResourceExhausted, with the owners of the peak, if a run takes more than the memory limit.
+  ///         ResourceExhausted, with the owners of the peak, if a run takes more than the memory limit;
+  ///         PermissionDenied, NotFound if the cache folder cannot be made and written, is a symbolic link, belongs to
+  ///         another user, or others may write there; a disk that is full later is no error.
   static Expected<Executable> compile(std::string_view program, const CompileOptions& = {});
 
   /// Runs the program once, on a leaf of the parameters in each buffer, and gives the results, in memory that earlier

@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/source.h"
+#include "cli/tables.h"
 #include "compiler/compile.h"
 #include "compiler/execute_literals.h"
 #include "compiler/layout_bytes.h"
@@ -99,6 +100,7 @@ class Ports {
 
 struct Figures {
   double compile_s = 0;
+  jit::CompileReport code;
   std::vector<double> run_s;  // sorted
   std::int64_t temp_bytes = 0, scratch_bytes = 0, peak_rss_bytes = 0, page_faults = 0;
   std::int64_t moved_bytes = 0;         // arguments, results and temporaries
@@ -170,6 +172,8 @@ std::string json(const Source& source, const Figures& f) {
   line["program"] = source.path;
   line["scale"] = source.bench_scale ? "bench" : "check";
   line["compile_s"] = f.compile_s;
+  line["kernels"] = f.code.kernels;
+  line["cached_kernels"] = f.code.from_memory + f.code.from_disk;
   line["run_s_min"] = f.run_s.front();
   line["run_s_median"] = f.median();
   line["call_runs"] = f.run_s.size();
@@ -181,11 +185,13 @@ std::string json(const Source& source, const Figures& f) {
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string text(const Source& source, const Figures& f, const buffers::Assignment& assignment, int threads) {
+std::string text(const Source& source, const Figures& f, const compiler::Compiled& compiled, int threads) {
+  const buffers::Assignment& assignment = compiled.assignment;
+  const std::string words = code_words(compiled);
   std::ostringstream out;
   out.precision(4);
   out << source.path << ", " << threads << (threads == 1 ? " thread" : " threads") << "\n";
-  out << "compile    " << f.compile_s * 1e3 << " ms\n";
+  out << "compile    " << f.compile_s * 1e3 << " ms; " << words << "\n";
   out << "run        median " << f.median() * 1e6 << " us, least " << f.run_s.front() * 1e6 << " us, of "
       << f.run_s.size() << " runs\n";
   out << "memory     temporaries " << f.temp_bytes << " bytes, scratch " << f.scratch_bytes << ", peak resident "
@@ -208,6 +214,7 @@ Expected<compiler::Compiled> timed_compile(const Source& source, std::unique_ptr
   const Clock::time_point start = Clock::now();
   auto compiled = compiler::compile(std::move(module), options);
   figures.compile_s = seconds_since(start);
+  if (compiled) figures.code = compiled->code_report;
   return compiled;
 }
 
@@ -247,7 +254,7 @@ Expected<int> bench(const Options& options) {
     return kGood;
   }
   figures.copy_bytes_per_s = TRY(copy_bandwidth(pool));
-  TRY(write_output(text(source, figures, compiled.assignment, threads)));
+  TRY(write_output(text(source, figures, compiled, threads)));
   return kGood;
 }
 

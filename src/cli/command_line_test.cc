@@ -459,6 +459,44 @@ TEST_F(CommandLine, MakesCodeForOtherProcessors) {
   EXPECT_THAT(hloom("run two.hlo --cpu=pentium-9").err, HasSubstr("no processor is called 'pentium-9'"));
 }
 
+TEST_F(CommandLine, KeepsCodeInAFolder) {
+  const std::string cold = "\"cached_kernels\":0,", warm = "\"cached_kernels\":1,", bench = "bench two.hlo --seconds 0 --json";
+  EXPECT_THAT(hloom(bench + " --cache=made/cache").out, HasSubstr(cold));
+  EXPECT_THAT(hloom(bench + " --cache=made/cache").out, HasSubstr(warm));
+  EXPECT_THAT(shell("HLOOM_CACHE=made/cache hloom " + bench).out, HasSubstr(warm));
+  EXPECT_THAT(hloom(bench + " --cache=other").out, HasSubstr(cold));
+  EXPECT_THAT(hloom(bench).out, HasSubstr(cold)) << "nothing is kept unasked";
+  EXPECT_THAT(shell("XDG_CACHE_HOME=$PWD/home hloom " + bench + " --cache").out, HasSubstr(cold));
+  EXPECT_THAT(shell("XDG_CACHE_HOME=$PWD/home hloom " + bench + " --cache").out, HasSubstr(warm));
+  EXPECT_TRUE(exists("home/hloom"));
+  EXPECT_EQ(hloom("run two.hlo --random=1 --cache=other").out, hloom("run two.hlo --random=1").out);
+  EXPECT_EQ(hloom("check two.hlo --random=1 --cache=other").status, 0);
+  EXPECT_THAT(hloom("run two.hlo --random --cache=other --time").err, HasSubstr("code: 1 kernel, 1 of them from the cache"));
+  EXPECT_THAT(hloom(bench + " --cache=other --cpu=x86-64").out, HasSubstr(cold)) << "which is other code";
+
+  for (const auto& file : std::filesystem::directory_iterator(folder_ + "/other"))
+    std::filesystem::resize_file(file.path(), 100);
+  EXPECT_THAT(hloom("run two.hlo --random --cache=other --time").err,
+              ContainsRegex("1 kernel, 0 of them from the cache\ncache: other/.*: is damaged"));
+  EXPECT_THAT(hloom(bench + " --cache=other").out, HasSubstr(warm));
+}
+
+TEST_F(CommandLine, CacheFoldersThatCannotBeUsed) {
+  std::filesystem::create_directory_symlink(folder_, folder_ + "/link");
+  for (const std::string where : {"/proc/hloom", "two.hlo", "link"}) {
+    const Outcome named = hloom("run two.hlo --random --cache=" + where);
+    EXPECT_EQ(named.status, 1) << where;
+    EXPECT_THAT(named.err, HasSubstr("hloom: " + where + ": ")) << "it is named";
+    EXPECT_EQ(shell("HLOOM_CACHE=" + where + " hloom run two.hlo --random --interpret").status, 0);
+  }
+  for (const std::string home : {"/proc/hloom", "$PWD/two.hlo"}) {
+    const Outcome own = shell("XDG_CACHE_HOME=" + home + " hloom run two.hlo --random --cache");
+    EXPECT_EQ(own.status, 0);
+    EXPECT_THAT(own.err, IsEmpty());
+  }
+  EXPECT_EQ(shell("env -u HOME -u XDG_CACHE_HOME " HLOOM_PROGRAM " run two.hlo --random --cache").status, 0);
+}
+
 TEST_F(CommandLine, OptimizedTextRunsAlike) {
   const Outcome outcome = shell("hloom opt two.hlo --passes=remove-dead,standard | hloom run - --random");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -478,7 +516,7 @@ TEST_F(CommandLine, BenchPrintsFigures) {
   EXPECT_THAT(text.out, HasSubstr("bandwidth"));
   const Outcome json = hloom("bench two.hlo --seconds 0 --random --json");
   EXPECT_EQ(json.status, 0) << json.err;
-  for (const char* name : {"compile_s", "run_s_min", "run_s_median", "call_runs", "temp_bytes", "scratch_bytes",
+  for (const char* name : {"compile_s", "kernels", "cached_kernels", "run_s_min", "run_s_median", "call_runs", "temp_bytes", "scratch_bytes",
                            "peak_rss_bytes", "page_faults"})
     EXPECT_THAT(json.out, HasSubstr(std::string("\"") + name + "\":"));
 }

@@ -32,6 +32,8 @@ Expected<compiler::Options> compile_options(const Options& options) {
   compiler::Options result;
   result.threads = options.threads;
   result.cpu = options.cpu;
+  result.users_cache = options.cache == "*";
+  if (!result.users_cache) result.cache_folder = options.cache;
   result.perf = options.perf;
   result.memory = TRY(demands_of(options));
   return result;

@@ -102,6 +102,13 @@ void add_threads(CLI::App& app, Options& o) {
       ->check(CLI::Range(1, 4096));
 }
 
+void add_cache(CLI::App& app, Options& o) {
+  app.add_flag("--cache{*}", o.cache,
+               "Keep machine code in this folder for later; without one in $XDG_CACHE_HOME/hloom or ~/.cache/hloom")
+      ->option_text("[=DIR]")
+      ->envname("HLOOM_CACHE");
+}
+
 void add_cpu(CLI::App& app, Options& o) {
   app.add_option("--cpu", o.cpu, "Make code for this processor, as LLVM names it (haswell). Default: this machine's")
       ->option_text("NAME");
@@ -154,6 +161,7 @@ void add_run(CLI::App& app, Options& o) {
   add_threads(*run, o);
   add_devices(*run, o);
   add_cpu(*run, o);
+  add_cache(*run, o);
   add_memory(*run, o);
   run->add_flag("--profile", o.profile, "Time of each kernel, on standard error");
   add_perf(*run, o);
@@ -172,6 +180,7 @@ void add_bench(CLI::App& app, Options& o) {
       ->check(CLI::Range(0.0, 86400.0));
   add_threads(*bench, o);
   add_cpu(*bench, o);
+  add_cache(*bench, o);
   add_memory(*bench, o);
   add_perf(*bench, o);
   add_devices(*bench, o);
@@ -187,6 +196,7 @@ void add_check(CLI::App& app, Options& o) {
   add_inputs(*check, o);
   add_threads(*check, o);
   add_cpu(*check, o);
+  add_cache(*check, o);
   add_devices(*check, o);
   check->add_flag("--bisect-passes", o.bisect_passes, "Name the stage after which the results part");
 }

@@ -76,7 +76,7 @@ Expected<compiler::Compiled> compile_and_dump(const Options& options, const Sour
   compiler::Compiled compiled = TRY(compiler::compile(std::move(module), compile));
   if (!options.dump.empty()) TRY(compiler::dump_compiled(compiled, compile, dump.count(), write));
   TRY(dump.result());
-  if (options.time) say(time_table(compiled.stage_seconds, pass_times));
+  if (options.time) say(time_table(compiled.stage_seconds, pass_times) + "\n" + code_words(compiled));
   return compiled;
 }
 

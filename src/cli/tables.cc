@@ -27,6 +27,14 @@ std::string time_table(std::span<const std::pair<std::string, double>> stage_sec
   return text;
 }
 
+std::string code_words(const compiler::Compiled& compiled) {
+  const jit::CompileReport& r = compiled.code_report;
+  std::string text = "code: " + std::to_string(r.kernels) + (r.kernels == 1 ? " kernel, " : " kernels, ") +
+                     std::to_string(r.from_memory + r.from_disk) + " of them from the cache";
+  for (const std::string& problem : compiled.cache_problems) text.append("\ncache: ").append(problem);
+  return text;
+}
+
 namespace {
 
 std::string name_of(const runtime::Step& step) {

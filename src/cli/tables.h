@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/compile.h"
 #include "passes/run.h"
 #include "runtime/executor.h"
 
@@ -17,6 +18,9 @@ namespace hloom::cli {
 /// Stages in order, then the passes, dearest first.
 std::string time_table(std::span<const std::pair<std::string, double>> stage_seconds,
                        std::vector<passes::PassTime> pass_times);
+
+/// How many kernels there are, where their code came from, and what was wrong with the cache.
+std::string code_words(const compiler::Compiled&);
 
 /// Adds up the time between the ends of steps, which the step that ended took.
 class Profile {

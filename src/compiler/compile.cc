@@ -11,6 +11,7 @@
 #include "fusion/regions.h"
 #include "fusion/taps.h"
 #include "jit/compile.h"
+#include "jit/disk_cache.h"
 #include "passes/pipeline.h"
 #include "runtime/cpus.h"
 #include "runtime/float_mode.h"
@@ -45,9 +46,18 @@ class Stages {
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
+Expected<std::shared_ptr<jit::DiskCache>> open_cache(const Options& options) {
+  const std::string folder = options.users_cache ? jit::default_cache_folder() : options.cache_folder;
+  if (folder.empty() || !options.generate_code) return nullptr;
+  auto cache = jit::DiskCache::open(folder);
+  if (!cache && options.users_cache) return nullptr;  // nobody named it
+  return cache;
+}
+
 }  // namespace
 
 Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& options) {
+  const std::shared_ptr<jit::DiskCache> cache = TRY(open_cache(options));
   const runtime::DefaultFloatMode mode;  // constants are folded as they would be computed
   Compiled c;
   c.module = std::move(module);
@@ -88,9 +98,12 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
   jit::CompileOptions jit_options;
   jit_options.threads = options.threads > 0 ? options.threads : runtime::available_cpus();
   jit_options.cpu = options.cpu;
+  jit_options.cache = cache.get();
+  jit_options.report = &c.code_report;
   jit_options.perf = options.perf;
   jit_options.debugger = options.perf;
   c.code = TRY(jit::compile(c.kernels, jit_options));
+  if (cache != nullptr) c.cache_problems = cache->problems();
   TRY(link_program(c));
   stages.finished("code");
   return c;

@@ -11,7 +11,7 @@
 #include "compiler/memory_limits.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
-#include "jit/code.h"
+#include "jit/compile.h"
 #include "kernels/kernel.h"
 #include "passes/run.h"
 #include "runtime/program.h"
@@ -21,6 +21,8 @@ namespace hloom::compiler {
 struct Options {
   int threads = 0;           ///< 0: as many as the process may use; for compiling, and the most workers of a step
   std::string cpu;           ///< that code is made for, as LLVM names it; empty: this machine's
+  std::string cache_folder;  ///< where code is kept for later processes (jit/disk_cache.h); empty: nowhere
+  bool users_cache = false;    ///< in the user's own cache folder instead, if that can be used
   bool regions = true;       ///< false: a step for each instruction, so that each can be observed
   bool taps = false;         ///< a result for each instruction in a kernel (fusion/taps.h); trip counts are not used
   bool generate_code = true; ///< false: stop before LLVM, to show stages
@@ -40,6 +42,8 @@ struct Compiled {
   buffers::Assignment assignment;
   std::vector<kernels::Kernel> kernels;
   std::shared_ptr<jit::Code> code;      ///< null without generate_code
+  jit::CompileReport code_report;       ///< where it came from
+  std::vector<std::string> cache_problems;  ///< of the folder, a line each
   runtime::Program program;
   /// The instructions that each step runs, in the order in which observers count steps.
   std::vector<std::vector<const hlo::Instruction*>> step_instructions;
@@ -47,7 +51,7 @@ struct Compiled {
 };
 
 /// Runs all stages. Needs: a verified module.
-/// Errors: Unimplemented, naming the instruction, if it has no kernel; those of check_demands(), of jit::compile() and
+/// Errors: Unimplemented, naming the instruction, if it has no kernel; those of DiskCache::open(), check_demands(), of jit::compile() and
 /// of the stages.
 Expected<Compiled> compile(std::unique_ptr<hlo::Module>, const Options& = {});
 

@@ -139,6 +139,7 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   compile_options.threads = options.pool != nullptr ? options.pool->num_threads() : options.threads;
   compile_options.cpu = options.cpu;
   compile_options.memory.limit_bytes = options.memory_limit_bytes;
+  compile_options.cache_folder = options.cache_folder;
   auto compiled = TRY(compiler::compile(std::move(module), compile_options));
 
   auto impl = std::make_unique<Impl>();

@@ -46,9 +46,12 @@ struct Code::Impl {
   std::optional<orc::ObjectLinkingLayer> layer;
   orc::JITDylib* dylib = nullptr;
   std::unordered_map<std::string, void*> defined;
+  std::unordered_map<std::string, std::string> aliases;  ///< from each name of a part to its first
 
   Expected<> open(const LinkOptions&);
-  Expected<> add(const std::vector<Object>& objects);
+  Expected<> add(std::span<const Part> parts);
+  Expected<> add_object(const Object&);
+  Expected<> add_renamed(const Part&);
   Expected<> define_externals(const Addresses& externals);
   Expected<> link(const Addresses& externals);
 
@@ -72,18 +75,46 @@ Expected<> Code::Impl::open(const LinkOptions& options) {
   return {};
 }
 
-Expected<> Code::Impl::add(const std::vector<Object>& objects) {
-  for (const Object& object : objects) {
-    auto buffer = llvm::MemoryBuffer::getMemBuffer(llvm::StringRef(object.bytes.data(), object.bytes.size()),
-                                                   object.name, /*RequiresNullTerminator=*/false);
-    auto interface = orc::getObjectFileInterface(*session, buffer->getMemBufferRef());
-    if (!interface) return from_llvm(hloom::Code::InvalidArgument, "object " + object.name, interface.takeError());
-    for (const auto& [symbol, flags] : interface->SymbolFlags)
-      if (!flags.hasMaterializationSideEffectsOnly()) defined.emplace((*symbol).str(), nullptr);
-    llvm::Error error =
-        layer->add(dylib->getDefaultResourceTracker(), std::move(buffer), std::move(*interface));
-    if (error) return from_llvm(hloom::Code::AlreadyExists, "object " + object.name, std::move(error));
-  }
+Expected<> Code::Impl::add(std::span<const Part> parts) {
+  for (const Part& part : parts)
+    for (const std::string& name : part.names)
+      if (!aliases.emplace(name, part.names[0]).second)
+        return fail(hloom::Code::AlreadyExists, "two objects define '", name, "'");
+  for (const Part& part : parts) TRY(part.names.empty() ? add_object(*part.object) : add_renamed(part));
+  return {};
+}
+
+// As it is, for debuggers read names in the bytes.
+Expected<> Code::Impl::add_object(const Object& object) {
+  auto buffer = llvm::MemoryBuffer::getMemBuffer(llvm::StringRef(object.bytes.data(), object.bytes.size()),
+                                                 object.name, /*RequiresNullTerminator=*/false);
+  auto interface = orc::getObjectFileInterface(*session, buffer->getMemBufferRef());
+  if (!interface) return from_llvm(hloom::Code::InvalidArgument, "object " + object.name, interface.takeError());
+  for (const auto& [symbol, flags] : interface->SymbolFlags)
+    if (!flags.hasMaterializationSideEffectsOnly()) defined.emplace((*symbol).str(), nullptr);
+  llvm::Error error = layer->add(dylib->getDefaultResourceTracker(), std::move(buffer), std::move(*interface));
+  if (error) return from_llvm(hloom::Code::AlreadyExists, "object " + object.name, std::move(error));
+  return {};
+}
+
+// What the object exports takes the first of the names, what it refers to the first name of whoever has it.
+Expected<> Code::Impl::add_renamed(const Part& part) {
+  const std::string& name = part.names[0];
+  const llvm::MemoryBufferRef bytes({part.object->bytes.data(), part.object->bytes.size()}, name);
+  auto graph = jitlink::createLinkGraphFromObject(bytes, session->getSymbolStringPool());
+  if (!graph) return from_llvm(hloom::Code::InvalidArgument, "object " + name, graph.takeError());
+  std::vector<jitlink::Symbol*> exported;
+  for (jitlink::Symbol* symbol : (*graph)->defined_symbols())
+    if (symbol->hasName() && symbol->getScope() == jitlink::Scope::Default) exported.push_back(symbol);
+  if (exported.size() != 1)
+    return fail(hloom::Code::InvalidArgument, "object ", name, ": exports ", exported.size(), " functions, not one");
+  exported[0]->setName(session->intern(name));
+  for (jitlink::Symbol* symbol : (*graph)->external_symbols())
+    if (const auto alias = aliases.find((*symbol->getName()).str()); alias != aliases.end())
+      symbol->setName(session->intern(alias->second));
+  defined.emplace(name, nullptr);
+  llvm::Error error = layer->add(dylib->getDefaultResourceTracker(), std::move(*graph));
+  if (error) return from_llvm(hloom::Code::AlreadyExists, "object " + name, std::move(error));
   return {};
 }
 
@@ -140,15 +171,23 @@ Expected<> Code::Impl::link(const Addresses& externals) {
 
 Expected<Code> Code::link(const std::vector<Object>& objects, std::span<const Symbol> externals,
                           const LinkOptions& options) {
+  std::vector<Part> parts;
+  for (const Object& object : objects) parts.push_back({std::shared_ptr<const Object>(&object, [](const Object*) {})});
+  return link_parts(parts, externals, options);
+}
+
+Expected<Code> Code::link_parts(std::span<const Part> parts, std::span<const Symbol> externals,
+                                const LinkOptions& options) {
   auto impl = std::make_unique<Impl>();
   TRY(impl->open(options));
-  TRY(impl->add(objects));
+  TRY(impl->add(parts));
   TRY(impl->link(table(externals)));
   return Code(std::move(impl));
 }
 
 Expected<void*> Code::lookup(std::string_view name) const {
-  const auto found = impl_->defined.find(std::string(name));
+  const auto alias = impl_->aliases.find(std::string(name));
+  const auto found = impl_->defined.find(alias == impl_->aliases.end() ? std::string(name) : alias->second);
   if (found == impl_->defined.end()) return fail(hloom::Code::NotFound, "no function '", name, "' in the code");
   return found->second;
 }

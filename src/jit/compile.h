@@ -20,16 +20,27 @@
 
 namespace hloom::jit {
 
+class DiskCache;
+
+/// Where the code of kernels came from; those that differ in name only count once.
+struct CompileReport {
+  std::int64_t kernels = 0;
+  std::int64_t from_memory = 0, from_disk = 0;  ///< the rest was compiled
+};
+
 struct CompileOptions {
   int threads = 1;                 ///< that compile at the same time, the caller's included
   Level level = Level::Default;
   std::string cpu = {};            ///< as LLVM names it; empty: this machine's
   bool perf = false;               ///< see LinkOptions
-  bool debugger = false;
+  bool debugger = false;           ///< then no cache is used: debuggers read names in objects
+  DiskCache* cache = nullptr;      ///< where code may be found, and is left; null: none
+  CompileReport* report = nullptr; ///< filled in if it is there
   std::vector<Symbol> externals = {};  ///< what kernels call: emit::kForkJoin, if there are Call statements
 };
 
-/// Compiles and links the kernels. Those that differ in nothing but their name are compiled once.
+/// Compiles and links the kernels. Those that differ in nothing but their name are compiled once, in the whole process
+/// as long as memory_cache.h keeps them.
 /// Needs: kernels that kernels::verify() accepts, with names that differ.
 /// Errors: InvalidArgument if there is no such processor; FailedPrecondition if this machine lacks what it has; Unimplemented, naming kernel and op; those of Code::link().
 /// Cost: about 2 ms a kernel, divided by the threads.
@@ -38,8 +49,8 @@ Expected<std::shared_ptr<Code>> compile(std::span<const kernels::Kernel> kernels
 /// The function of a compiled kernel, which lives as long as the code. Errors: NotFound.
 Expected<base::KernelFunction> kernel_function(const Code&, std::string_view kernel);
 
-/// The object files that compile() links, in an order that does not depend on the threads.
-Expected<std::vector<Object>> compile_to_objects(std::span<const kernels::Kernel> kernels, const CompileOptions& = {});
+/// What compile() links, in an order that does not depend on the threads.
+Expected<std::vector<Part>> compile_to_parts(std::span<const kernels::Kernel> kernels, const CompileOptions& = {});
 
 /// What compile() makes of the kernels, each in a module of its own: LLVM's IR, and assembly text.
 Expected<std::string> show_llvm(std::span<const kernels::Kernel> kernels, const CompileOptions& = {});

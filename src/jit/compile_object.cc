@@ -18,6 +18,8 @@
 #include "base/fail.h"
 #include "base/thread.h"
 #include "base/try.h"
+#include "jit/disk_cache.h"
+#include "jit/object_key.h"
 
 namespace hloom::jit {
 namespace {
@@ -71,8 +73,8 @@ Expected<> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::ra
 // One thread's share: takes the next module until none is left or one failed.
 class Batch {
  public:
-  Batch(const std::vector<BuildModule>& modules, const base::Target& target, Level level)
-      : modules_(modules), target_(target), level_(level), results_(modules.size()) {}
+  Batch(const std::vector<BuildModule>& modules, const base::Target& target, Level level, DiskCache* cache)
+      : modules_(modules), target_(target), level_(level), cache_(cache), results_(modules.size()) {}
 
   void work() {
     Expected<std::unique_ptr<llvm::TargetMachine>> machine = make_target_machine(target_, level_);
@@ -98,12 +100,18 @@ class Batch {
     llvm::LLVMContext context;
     const std::unique_ptr<llvm::Module> module = TRY(modules_[i](context));
     HLOOM_CHECK(module != nullptr);
-    return compile_object(*module, machine);
+    if (cache_ == nullptr) return compile_object(*module, machine);
+    const ObjectKey key = key_of(*module, target_, level_);
+    if (std::optional<Object> found = cache_->load(key)) return *std::move(found);
+    Object object = TRY(compile_object(*module, machine));
+    cache_->store(key, object, target_);
+    return object;
   }
 
   const std::vector<BuildModule>& modules_;
   const base::Target& target_;
   const Level level_;
+  DiskCache* const cache_;
   std::vector<std::optional<Expected<Object>>> results_;
   std::atomic<std::size_t> next_ = 0;
   std::atomic<bool> failed_ = false;
@@ -126,8 +134,9 @@ Expected<std::string> emit_assembly(llvm::Module& module, llvm::TargetMachine& m
 }
 
 Expected<std::vector<Object>> compile_objects(const std::vector<BuildModule>& modules, int num_threads,
-                                              const base::Target& target, Level level) {
-  Batch batch(modules, target, level);
+                                              const base::Target& target, Level level,
+                                              DiskCache* cache) {
+  Batch batch(modules, target, level, cache);
   const std::size_t count = std::min(static_cast<std::size_t>(std::max(num_threads, 1)), modules.size());
   std::vector<base::Thread> threads;
   for (std::size_t i = 1; i < count; ++i) {

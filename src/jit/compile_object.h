@@ -21,6 +21,8 @@ class Module;
 
 namespace hloom::jit {
 
+class DiskCache;
+
 /// Generates code for a module: IR passes run none but those of code generation. Sets the module's triple and data
 /// layout, and its functions nounwind and without unwind tables. The module's IR is used up: drop it after.
 /// Needs: IR that verifies (checked in builds without NDEBUG). Thread-safe for distinct contexts and machines.
@@ -36,9 +38,10 @@ using BuildModule = std::function<Expected<std::unique_ptr<llvm::Module>>(llvm::
 /// Builds and compiles modules on up to `num_threads` threads, the caller's included; `objects[i]` is of `modules[i]`,
 /// whatever the number of threads. Each module has a context of its own, each thread a code generator.
 /// Needs: modules that may be built at the same time.
+/// What `cache` has is not compiled, what it lacks is put there; null: none.
 /// Errors: the error of the first module in order that failed, after the ones under way have ended.
 Expected<std::vector<Object>> compile_objects(const std::vector<BuildModule>& modules, int num_threads,
                                               const base::Target& target = host_target(),
-                                              Level level = Level::Default);
+                                              Level level = Level::Default, DiskCache* cache = nullptr);
 
 }  // namespace hloom::jit

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <set>
 #include <vector>
 
 #include "emit/symbol_name.h"
+#include "jit/memory_cache.h"
 #include "kernels/print.h"
 
 namespace hloom::jit {
@@ -41,9 +43,12 @@ TEST(Compile, KernelsAreFoundByName) {
 TEST(Compile, ObjectsDoNotDependOnThreads) {
   std::vector<Kernel> kernels;
   for (int i = 0; i < 40; ++i) kernels.push_back(scale("k" + std::to_string(i), i));
-  const std::vector<Object> one = *compile_to_objects(kernels), many = *compile_to_objects(kernels, {.threads = 4});
+  MemoryCache::process().clear();
+  const std::vector<Part> one = *compile_to_parts(kernels);
+  MemoryCache::process().clear();
+  const std::vector<Part> many = *compile_to_parts(kernels, {.threads = 4});
   ASSERT_EQ(one.size(), many.size());
-  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i].bytes, many[i].bytes);
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i].object->bytes, many[i].object->bytes);
 }
 
 TEST(Compile, EqualKernelsAreOne) {
@@ -52,6 +57,32 @@ TEST(Compile, EqualKernelsAreOne) {
   EXPECT_EQ(address("a"), address("c"));
   EXPECT_EQ(address("a"), address("d.e"));
   EXPECT_NE(address("a"), address("b"));
+}
+
+// Whatever programs call it, one object serves all; each program has a copy of its code.
+TEST(Compile, EqualKernelsOfManyProgramsAreCompiledOnce) {
+  MemoryCache& cache = MemoryCache::process();
+  cache.clear();
+  std::vector<std::shared_ptr<Code>> programs;
+  for (int i = 0; i < 10; ++i)
+    programs.push_back(*compile(std::vector{scale("first." + std::to_string(i), 1), scale("second", 2)}));
+  EXPECT_EQ(cache.statistics().misses, 2);
+  EXPECT_EQ(cache.statistics().hits, 18);
+  EXPECT_EQ(cache.statistics().objects, 2);
+  std::set<base::KernelFunction> functions;
+  for (int i = 0; i < 10; ++i) {
+    const base::KernelFunction f = *kernel_function(*programs[static_cast<std::size_t>(i)], "first." + std::to_string(i));
+    functions.insert(f);
+    std::vector<float> a(100, 3.0f), y(100);
+    void* buffers[] = {a.data(), y.data()};
+    f(buffers, 0, 4, nullptr);
+    EXPECT_EQ(y[99], 3.0f);
+    EXPECT_FALSE(kernel_function(*programs[static_cast<std::size_t>(i)], "kernel"));
+  }
+  EXPECT_EQ(functions.size(), 10u);
+  const auto other = compile(std::vector{scale("first", 1)}, {.level = Level::None});
+  EXPECT_TRUE(other);
+  EXPECT_EQ(cache.statistics().misses, 3) << "code of another level is other code";
 }
 
 struct Call {

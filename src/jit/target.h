@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/target.h"
@@ -23,6 +24,12 @@ Expected<base::Target> target_named(std::string_view cpu);
 
 /// target_named(), or host_target() if no name is given.
 Expected<base::Target> target_or_host(std::string_view cpu);
+
+/// The instructions that code for the target may use: features as LLVM names them, with commas, sorted.
+/// Errors: InvalidArgument if LLVM lacks the target.
+Expected<std::string> required_features(const base::Target&);
+/// Those of them that this machine's processor lacks, listed for people; empty: none.
+std::string missing_features(std::string_view required);
 
 /// Whether this machine's processor has all that the target's has.
 /// Errors: FailedPrecondition, naming the target and each feature that is missing.
