@@ -247,7 +247,7 @@ Expected<Assignment> assign(hlo::Module& module, const AssignOptions& options) {
   note_in_place(module);
   unroll_loops(module);
   TRY(unshare_steps(module));
-  if (options.limit_bytes > 0) recompute_cheap_values(module, options.limit_bytes);
+  recompute_cheap_values(module, options.limit_bytes);
   return finish(module, PackEffort::Full);
 }
 

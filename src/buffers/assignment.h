@@ -89,7 +89,7 @@ class Assignment {
 };
 
 struct AssignOptions {
-  /// Where a plan takes more bytes in all, values are made again instead of being kept (recompute.h); 0: none.
+  /// Where a plan takes more bytes in all, more values are made again instead of being kept (recompute.h); 0: none.
   std::int64_t limit_bytes = 0;
 };
 

@@ -146,7 +146,7 @@ void Flow::collect_in_place(const Instruction& i) {
     in_place_[static_cast<std::size_t>(to)] = true;
     const Shape& shape = *leaves(i.operand(p.operand)->shape())[static_cast<std::size_t>(p.operand_leaf)];
     edges_.push_back({Edge::Kind::InPlace, &i, p.result, p.operand, p.operand_leaf, from, to, leaf_bytes(shape),
-                      timeline_.of(*i.parent()).depth, true});
+                      timeline_.of(*i.parent()).depth, true, timeline_.of(*i.parent()).runs});
   }
 }
 
@@ -186,6 +186,14 @@ bool is_rare_branch(const Instruction& conditional, std::size_t branch) {
 }
 }  // namespace
 
+// A rare branch runs as often as what stands around the loop.
+const Timeline::Span& Flow::often_run_like(const Computation& c, bool is_rare_branch) const {
+  const Timeline::Span* span = &timeline_.of(c);
+  if (!is_rare_branch) return *span;
+  while (span->caller->opcode() != Opcode::While) span = &timeline_.of(*span->caller->parent());
+  return timeline_.of(*span->caller->parent());
+}
+
 void Flow::collect_phi_edges() {
   const std::vector<bool> needed = needed_phis();
   for (ValueId v = 0; v < static_cast<ValueId>(values_.size()); ++v) {
@@ -199,9 +207,9 @@ void Flow::collect_phi_edges() {
       const Computation& c = is_init ? *i.parent() : *i.called()[k];  // a while's called(1) is its body
       const Edge::Kind kind = is_init ? Edge::Kind::Init : is_loop ? Edge::Kind::Back : Edge::Kind::Branch;
       use(value.inputs[k], c, is_init ? timeline_.of(i).read() : timeline_.of(c).read());
-      const int depth = timeline_.of(c).depth - (kind == Edge::Kind::Branch && is_rare_branch(i, k) ? 1 : 0);
-      edges_.push_back({kind, &i, value.leaf, static_cast<std::int64_t>(k), 0, value.inputs[k], v, value.bytes, depth,
-                        same_storage(*value.input_shapes[k], value.shape)});
+      const Timeline::Span& often = often_run_like(c, kind == Edge::Kind::Branch && is_rare_branch(i, k));
+      edges_.push_back({kind, &i, value.leaf, static_cast<std::int64_t>(k), 0, value.inputs[k], v, value.bytes,
+                        often.depth, same_storage(*value.input_shapes[k], value.shape), often.runs});
     }
   }
 }

@@ -82,7 +82,7 @@ class Inserter {
   std::vector<std::size_t> by_weight() const {
     const auto weight = [&](std::size_t e) {
       const Edge& edge = flow_.edges()[e];
-      return static_cast<double>(edge.bytes) * static_cast<double>(1ll << (3 * std::min(edge.depth, 20)));
+      return static_cast<double>(edge.bytes) * edge.runs;
     };
     std::vector<std::size_t> order(flow_.edges().size());
     for (std::size_t e = 0; e < order.size(); ++e) order[e] = e;

@@ -36,7 +36,8 @@ struct InPlaceDecision {
 std::string_view name(InPlaceDecision::Kind);
 
 /// Adds the copies without which a loop, conditional, in-place instruction or result would destroy a value that is
-/// still needed, and no others: edges are given shared memory in the order of bytes times loop depth, wherever the
+/// still needed, and no others: edges are given shared memory in the order of bytes times how often a copy would
+/// be made (loops run as often as is known), wherever the
 /// lives of what would share do not meet. Copies at one place happen as if at once: they are ordered, and cycles (two
 /// carried leaves that swap) broken by one temporary. Plain copies found in the module are removed first.
 /// The module's order stays, with the copies in it.

@@ -19,6 +19,8 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 constexpr std::int64_t kMostInstructions = 16;  // of what is still cheap to make
+constexpr std::int64_t kLeastBytes = 4 << 10;   // of what is worth a try
+constexpr int kMostTries = 48, kMostTriesWithoutLimit = 16;
 
 bool is_cheap(Opcode opcode) {
   switch (opcode) {
@@ -62,7 +64,7 @@ bool is_cheap_to_make(const Instruction& i) {
   if (i.opcode() != Opcode::Fusion || !i.shape().is_array() || !in_place_pairs(i).empty()) return false;
   const Computation& fused = *i.called(0);
   const std::int64_t bytes = leaf_bytes(i.shape());
-  return fused.num_instructions() <= kMostInstructions && i.control_successors().empty() &&
+  return bytes >= kLeastBytes && fused.num_instructions() <= kMostInstructions && i.control_successors().empty() &&
          std::ranges::all_of(fused.instructions(), [](const Instruction& inner) { return is_cheap(inner.opcode()); }) &&
          std::ranges::all_of(i.operands(), [&](const Instruction* o) { return is_at_hand(*o, bytes); });
 }
@@ -91,11 +93,13 @@ Named by_name(const hlo::Module& module) {
 
 class Recompute {
  public:
-  Recompute(hlo::Module& module, std::int64_t limit_bytes) : module_(module), limit_(limit_bytes) {}
+  Recompute(hlo::Module& module, std::int64_t limit_bytes)
+      : module_(module), limit_(limit_bytes), most_tries_(limit_bytes > 0 ? kMostTries : kMostTriesWithoutLimit) {}
 
   void run() {
+    if (!has_candidates()) return;
     std::optional<Trial> now = try_plan(module_);
-    while (now && now->assignment.total_bytes() > limit_ && tries_ < kMostTries) {
+    while (now && now->assignment.total_bytes() > limit_ && tries_ < most_tries_) {
       std::optional<Trial> better = improve(*now);
       if (!better) return;
       now = std::move(better);
@@ -103,6 +107,13 @@ class Recompute {
   }
 
  private:
+  bool has_candidates() const {
+    for (const Computation* c : step_computations(module_))
+      for (const Instruction& i : c->instructions())
+        if (is_cheap_to_make(i) && i.users().size() > 1) return true;
+    return false;
+  }
+
   // The first of the peak's owners, the largest first, that lowers the arena when made again.
   std::optional<Trial> improve(const Trial& now) {
     const MemoryReport peak = report(now.assignment);
@@ -112,7 +123,7 @@ class Recompute {
     if (at == named.end()) return std::nullopt;
     for (const ArenaBlock* owner : peak.owners) {
       const Instruction* definer = owner->definer;
-      if (definer == nullptr || tries_ >= kMostTries || definer->parent() != peak.peak_at->parent()) continue;
+      if (definer == nullptr || tries_ >= most_tries_ || definer->parent() != peak.peak_at->parent()) continue;
       const auto found = named.find(definer->name());
       if (found == named.end() || !tried_.insert({definer->name(), at->first}).second) continue;
       if (!is_cheap_to_make(*found->second)) continue;
@@ -152,7 +163,8 @@ class Recompute {
         if (reader->operand(k) == &value) reader->replace_operand(k, again);
     c.sort();
     std::optional<Trial> trial = try_plan(module_);
-    if (trial && trial->assignment.arena_bytes() < now.assignment.arena_bytes()) {
+    const std::int64_t before = now.assignment.arena_bytes(), enough = limit_ > 0 ? before : before - before / 256;
+    if (trial && trial->assignment.arena_bytes() < enough) {
       if (value.users().empty()) {
         value.drop_control_edges();
         c.remove(&value);
@@ -169,6 +181,7 @@ class Recompute {
 
   hlo::Module& module_;
   std::int64_t limit_;
+  int most_tries_;
   int tries_ = 0;
   std::set<std::pair<std::string, std::string>> tried_;  // value and peak
 };

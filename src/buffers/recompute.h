@@ -7,12 +7,13 @@
 
 namespace hloom::buffers {
 
-/// While a plan of the module takes more than `limit_bytes` in all: looks for a value that is kept over the peak of the
+/// Looks for a value that is kept over the peak of the
 /// arena and is cheap to make again (broadcasts, iotas, conversions, chains of simple elementwise operations, of
-/// arguments that are at hand anyway or small), and makes it once more behind the peak for those who read it there. What
-/// does not lower the arena is taken back. Cost: a plan for each value that is tried, at most kMostTries.
+/// arguments that are at hand anyway or small), and makes it once more behind the peak for those who read it there; and so
+/// on while a plan of the module takes more than `limit_bytes` in all. What does not lower the arena is taken back.
+/// Without a limit (0) a few values are tried, and must lower it by a part in 256 each.
+/// Cost: a plan for each value that is tried, at most 48, or 16 without a limit.
 /// Needs: as order_readers(); a module that is not scheduled, else nothing is done.
-inline constexpr int kMostTries = 48;
 void recompute_cheap_values(hlo::Module&, std::int64_t limit_bytes);
 
 }  // namespace hloom::buffers

@@ -1,6 +1,7 @@
 #include "buffers/timeline.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/check.h"
 #include "buffers/steps.h"
@@ -12,18 +13,27 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 Timeline::Timeline(const hlo::Module& module) : places_(static_cast<std::size_t>(module.num_ids())) {
-  walk(*module.entry(), nullptr, module.entry(), 0);
+  walk(*module.entry(), nullptr, module.entry(), 0, 1);
 }
 
-void Timeline::walk(const Computation& c, const Instruction* caller, const Computation* frame, int depth) {
-  Span span{caller, frame, end_, 0, depth};
-  for (const Instruction& i : c.instructions()) visit(i, frame, depth);
+namespace {
+double trips(const Instruction& loop) {
+  constexpr double kUnknown = 8;
+  const auto& decisions = loop.annotations().decisions;
+  const auto found = decisions.find("trip_count");
+  return found == decisions.end() ? kUnknown : std::max(std::atof(found->second.c_str()), 1.0);
+}
+}  // namespace
+
+void Timeline::walk(const Computation& c, const Instruction* caller, const Computation* frame, int depth, double runs) {
+  Span span{caller, frame, end_, 0, depth, runs};
+  for (const Instruction& i : c.instructions()) visit(i, frame, depth, runs);
   end_ += 2;
   span.end = end_;
   HLOOM_CHECK(spans_.emplace(&c, span).second);
 }
 
-void Timeline::visit(const Instruction& i, const Computation* frame, int depth) {
+void Timeline::visit(const Instruction& i, const Computation* frame, int depth, double runs) {
   Place& place = places_[static_cast<std::size_t>(i.id())];
   place.begin = end_;
   if (!is_alias(i) && i.opcode() != Opcode::Parameter && i.opcode() != Opcode::Constant) {
@@ -33,7 +43,7 @@ void Timeline::visit(const Instruction& i, const Computation* frame, int depth) 
                        (i.opcode() == Opcode::Conditional && i.called().size() == 1);
     const bool loops = i.opcode() == Opcode::While;
     for (const Computation* callee : step_computations(i))
-      walk(*callee, &i, calls ? frame : callee, depth + (loops ? 1 : 0));
+      walk(*callee, &i, calls ? frame : callee, depth + (loops ? 1 : 0), loops ? runs * trips(i) : runs);
     ++end_;
     at_.resize(static_cast<std::size_t>(end_));
     for (Point p = place.begin; p < end_; ++p)

@@ -36,6 +36,7 @@ class Timeline {
     const hlo::Computation* frame = nullptr;
     Point begin = 0, end = 0;
     int depth = 0;  ///< loops around it
+    double runs = 1;  ///< how often it runs in a run of the program; loops whose trips are not known count as 8
     Point read() const { return end - 2; }
     Point write() const { return end - 1; }
   };
@@ -48,8 +49,9 @@ class Timeline {
   const hlo::Instruction* at(Point) const;
 
  private:
-  void walk(const hlo::Computation&, const hlo::Instruction* caller, const hlo::Computation* frame, int depth);
-  void visit(const hlo::Instruction&, const hlo::Computation* frame, int depth);
+  void walk(const hlo::Computation&, const hlo::Instruction* caller, const hlo::Computation* frame, int depth,
+            double runs);
+  void visit(const hlo::Instruction&, const hlo::Computation* frame, int depth, double runs);
 
   std::vector<Place> places_;
   std::unordered_map<const hlo::Computation*, Span> spans_;

@@ -28,6 +28,7 @@ struct Edge {
   std::int64_t bytes = 0;
   int depth = 0;  ///< loops around the place of the copy
   bool same_storage = true;  ///< else the copy changes the layout
+  double runs = 1;           ///< how often a copy would be made in a run of the program
 };
 
 /// Where a node's memory has to be.
@@ -78,6 +79,7 @@ class Flow {
   void collect_meetings(const hlo::Instruction&);
   void collect_predicates();
   std::vector<bool> needed_phis() const;
+  const Timeline::Span& often_run_like(const hlo::Computation&, bool is_rare_branch) const;
   void collect_phi_edges();
   void collect_results();
   void use(ValueId, const hlo::Computation&, Point);
