@@ -59,6 +59,9 @@ struct CompileOptions {
   WorkerPool* pool = nullptr;
   /// Where arenas, scratch and results come from, while the program lives. Null: an allocator of the process.
   HostAllocator* allocator = nullptr;
+  /// Where what the program itself puts in memory space 2, mapped host memory, comes from, with the hooks that make it
+  /// known to a device; while the program lives. Null: `allocator`.
+  HostAllocator* host_memory = nullptr;
   /// Runs of the program under way at once, each with an arena; one more waits until one ends, unless it is called
   /// within a run (by a custom call), which would wait for itself. 0: four for each processor. Programs for several
   /// devices have no such limit.
@@ -98,7 +101,7 @@ struct DonationReport {
 /// The memory of one run on one device, known before it.
 struct MemoryReport {
   std::int64_t peak_bytes = 0;      ///< arguments, results, constants and the arena's highest point together
-  std::int64_t temp_bytes = 0;      ///< the arena: neither arguments, results nor constants
+  std::int64_t temp_bytes = 0;      ///< the arenas of all memory spaces: neither arguments, results nor constants
   std::int64_t argument_bytes = 0;
   std::int64_t result_bytes = 0;    ///< those in donated arguments count as arguments
   std::int64_t constant_bytes = 0;

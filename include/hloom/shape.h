@@ -125,6 +125,8 @@ struct Layout {
   void set_parts(Extra);
   std::int64_t memory_space() const { return parts().memory_space; }
   void set_memory_space(std::int64_t);
+  /// The same in memory space 0 and without splits: how the bytes lie, wherever that is.
+  Layout unplaced() const;
 
   friend bool operator==(const Layout& a, const Layout& b) {
     return a.minor_to_major == b.minor_to_major && (a.extra == b.extra || a.parts() == b.parts());

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "base/check.h"
 #include "base/fail.h"
@@ -40,6 +41,13 @@ void Assignment::set_slice(const Instruction& i, std::int64_t leaf, Slice s) {
   slices_[static_cast<std::size_t>(ranges_[static_cast<std::size_t>(i.id())].begin + leaf)] = s;
 }
 
+std::int64_t Assignment::arena_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Allocation& a : allocations_)
+    if (a.kind == Allocation::Kind::Arena) bytes += a.bytes;
+  return bytes;
+}
+
 std::int64_t Assignment::total_bytes() const {
   std::int64_t bytes = 0;
   for (const Allocation& a : allocations_) {
@@ -64,6 +72,17 @@ std::int64_t workspace_bytes(const Instruction& i) {
   if (found != decisions.end())
     std::from_chars(found->second.data(), found->second.data() + found->second.size(), bytes);
   return std::max<std::int64_t>(bytes, 0);
+}
+
+// Where blocks of a memory space may begin, besides what their sizes ask for. Devices of a collective write beside each
+// other; mapped memory is handed on in pages.
+std::int64_t alignment_in(std::int64_t space) {
+  switch (space) {
+    case 1: return 128;
+    case 2: return 4096;
+    case 5: return kArenaAlignment;
+    default: return 1;
+  }
 }
 
 }  // namespace
@@ -130,19 +149,21 @@ class Assigner {
     for (const Instruction* p : module_.entry()->parameters())
       for (const Shape* s : leaves(p->shape())) {
         allocations.push_back({Allocation::Kind::Parameter, leaf, nullptr, 0, leaf_bytes(*s), flow_.is_donated(leaf),
-                               flow_.aliased_result(leaf)});
+                               flow_.aliased_result(leaf), space_of(*s)});
         ++leaf;
       }
     first_result_ = static_cast<std::int32_t>(allocations.size());
     const auto results = leaves(module_.entry()->root()->shape());
     for (std::size_t r = 0; r < results.size(); ++r)
       allocations.push_back(
-          {Allocation::Kind::Result, static_cast<std::int64_t>(r), nullptr, 0, leaf_bytes(*results[r]), true, -1});
+          {Allocation::Kind::Result, static_cast<std::int64_t>(r), nullptr, 0, leaf_bytes(*results[r]), true, -1,
+                             space_of(*results[r])});
     for (ValueId v = 0; v < static_cast<ValueId>(flow_.values().size()); ++v) {
       const Value& value = flow_.values()[v];
       if (value.kind != Value::Kind::Constant || value.bytes == 0) continue;
       constant_allocation_[v] = static_cast<std::int32_t>(allocations.size());
-      allocations.push_back({Allocation::Kind::Constant, 0, value.definer, value.leaf, value.bytes, false, -1});
+      allocations.push_back({Allocation::Kind::Constant, 0, value.definer, value.leaf, value.bytes, false, -1,
+                             space_of(value.shape)});
     }
   }
 
@@ -156,34 +177,50 @@ class Assigner {
     return 0;
   }
 
-  void place_webs() {
+  // What has to lie in the arena of one memory space.
+  struct Tenants {
     std::vector<Block> blocks;
-    std::vector<NodeId> webs;
+    std::vector<NodeId> webs;                 // of the first blocks
+    std::vector<const Instruction*> workers;  // whose workspaces the others are
+  };
+
+  void place_webs() {
+    std::map<std::int64_t, Tenants> spaces;
+    spaces[0];
     for (NodeId n = 0; n < flow_.num_nodes(); ++n) {
       if (webs_.find(n) != n || flow_.bytes(n) == 0 || webs_.pin(n).kind != Pin::Kind::None) continue;
       if (webs_.live(n).empty()) continue;
-      webs.push_back(n);
-      blocks.push_back({flow_.bytes(n), webs_.live(n)});
+      const std::int64_t space = arena_space(flow_.values()[n].shape);
+      spaces[space].webs.push_back(n);
+      spaces[space].blocks.push_back({flow_.bytes(n), webs_.live(n), alignment_in(space)});
     }
-    std::vector<const Instruction*> workers;
     for (const Computation* c : step_computations(module_))
       for (const Instruction& i : c->instructions())
         if (const std::int64_t bytes = workspace_bytes(i); bytes > 0) {
           const Point work = flow_.timeline().of(i).work();
-          workers.push_back(&i);
-          blocks.push_back({bytes, Intervals({{work, work + 1}})});
+          spaces[0].workers.push_back(&i);
+          spaces[0].blocks.push_back({bytes, Intervals({{work, work + 1}})});
         }
-    const Packing packing = pack(blocks, effort_);
-    result_.allocations_[0].bytes = packing.bytes;
-    result_.lower_bound_ = packing.lower_bound;
-    for (std::size_t k = 0; k < blocks.size(); ++k) {
-      ArenaBlock block{packing.offsets[k], blocks[k].bytes, blocks[k].live, {}, nullptr};
-      if (k < webs.size()) {
-        offsets_[webs[k]] = packing.offsets[k];
-        describe(webs[k], block);
+    for (const auto& [space, tenants] : spaces) place_in(space, tenants);
+  }
+
+  void place_in(std::int64_t space, const Tenants& tenants) {
+    auto& allocations = result_.allocations_;
+    const auto arena = static_cast<std::int32_t>(space == 0 ? 0 : allocations.size());
+    if (space != 0) allocations.emplace_back();
+    allocations[static_cast<std::size_t>(arena)].space = space;
+    const Packing packing = pack(tenants.blocks, effort_);
+    allocations[static_cast<std::size_t>(arena)].bytes = packing.bytes;
+    result_.lower_bound_ += packing.lower_bound;
+    for (std::size_t k = 0; k < tenants.blocks.size(); ++k) {
+      ArenaBlock block{packing.offsets[k], tenants.blocks[k].bytes, tenants.blocks[k].live, {}, nullptr, arena};
+      const Slice slice{arena, block.offset, block.bytes};
+      if (k < tenants.webs.size()) {
+        places_[tenants.webs[k]] = slice;
+        describe(tenants.webs[k], block);
       } else {
-        const Instruction* worker = workers[k - webs.size()];
-        result_.workspaces_.emplace(worker, Slice{0, packing.offsets[k], blocks[k].bytes});
+        const Instruction* worker = tenants.workers[k - tenants.webs.size()];
+        result_.workspaces_.emplace(worker, slice);
         block.values.push_back("workspace of " + worker->name());
         block.definer = worker;
       }
@@ -201,8 +238,9 @@ class Assigner {
   Slice slice_of(ValueId v) const {
     if (flow_.values()[v].bytes == 0) return {};
     const NodeId web = webs_.find(v);
-    const auto offset = offsets_.find(web);
-    return {allocation_of(webs_.pin(web)), offset == offsets_.end() ? 0 : offset->second, flow_.values()[v].bytes};
+    const auto place = places_.find(web);
+    if (place == places_.end()) return {allocation_of(webs_.pin(web)), 0, flow_.values()[v].bytes};
+    return {place->second.allocation, place->second.offset, flow_.values()[v].bytes};
   }
 
   void name_slices() {
@@ -223,7 +261,7 @@ class Assigner {
   Assignment result_;
   std::int32_t first_result_ = 0;
   std::unordered_map<ValueId, std::int32_t> constant_allocation_;
-  std::unordered_map<NodeId, std::int64_t> offsets_;
+  std::unordered_map<NodeId, Slice> places_;
 };
 
 Expected<Assignment> place(const hlo::Module& module, PackEffort effort) { return Assigner(module, effort).run(); }

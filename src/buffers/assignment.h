@@ -26,6 +26,7 @@ struct Allocation {
   std::int64_t bytes = 0;
   bool writable = true;                       ///< false: constants, and parameters that are not donated
   std::int64_t aliased_result = -1;           ///< Parameter: the result leaf whose memory this is as well
+  std::int64_t space = 0;                     ///< memory space, that of the layouts of what lies there
   bool operator==(const Allocation&) const = default;
 };
 
@@ -37,18 +38,20 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-/// A stretch of the arena and the points in time at which it is in use.
+/// A stretch of an arena and the points in time at which it is in use.
 struct ArenaBlock {
   std::int64_t offset = 0, bytes = 0;
   Intervals live;
   std::vector<std::string> values;                   ///< names of what lies there
   const hlo::Instruction* definer = nullptr;         ///< of the first value
+  std::int32_t allocation = 0;                       ///< the arena that it is part of
 };
 
 /// The plan of a program's memory. Refers to the module that it was made for, which must outlive it and not change.
 class Assignment {
  public:
-  /// Allocation 0 is the arena.
+  /// Allocation 0 is the arena of memory space 0. Each other space that something has to lie in has an arena of its own,
+  /// so that nothing of one space ever shares memory with what is of another.
   const std::vector<Allocation>& allocations() const { return allocations_; }
   const Allocation& allocation(const Slice& s) const { return allocations_[static_cast<std::size_t>(s.allocation)]; }
 
@@ -61,10 +64,11 @@ class Assignment {
   Slice workspace(const hlo::Instruction& i) const;
   void set_slice(const hlo::Instruction& i, std::int64_t leaf, Slice);
 
-  std::int64_t arena_bytes() const { return allocations_[0].bytes; }
-  /// Bytes of parameters, results, constants and arena; what lies in a donated parameter counts once.
+  /// Of the arenas of all memory spaces.
+  std::int64_t arena_bytes() const;
+  /// Bytes of parameters, results, constants and arenas; what lies in a donated parameter counts once.
   std::int64_t total_bytes() const;
-  /// The most bytes of the arena that are alive at a point: no packing is smaller.
+  /// The most bytes of each arena that are alive at a point, together: no packing is smaller.
   std::int64_t lower_bound() const { return lower_bound_; }
   const std::vector<ArenaBlock>& blocks() const { return blocks_; }
   /// What is in place and what is copied, with reasons.

@@ -226,6 +226,10 @@ class Checker {
       if (s.bytes > 0 && !a_.allocation(s).writable) report(i.name(), "{", leaf, "}: writes read-only memory");
       for (std::int64_t other = 0; other < leaf; ++other)
         if (overlap(s, a_.slice(i, other))) report(i.name(), ": results ", other, " and ", leaf, " overlap");
+      const Shape& shape = *leaves(i.shape())[static_cast<std::size_t>(leaf)];
+      if (s.bytes > 0 && arena_space(shape) != a_.allocation(s).space)
+        report(i.name(), "{", leaf, "}: has memory space ", arena_space(shape), ", and lies in ",
+               a_.allocation(s).space);
       if (overlap(s, workspace)) report(i.name(), "{", leaf, "}: overlaps the workspace");
       memory_.write(s, {&i, leaf});
     }

@@ -74,9 +74,9 @@ class Placed {
   int shift_ = 0;
 };
 
-// The tightest gap of at least `bytes` between sorted ranges; behind all of them if there is none.
-std::int64_t best_gap(const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges, std::int64_t bytes) {
-  const std::int64_t alignment = alignment_of(bytes);
+// The tightest gap for the block between sorted ranges; behind all of them if there is none.
+std::int64_t best_gap(const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges, const Block& block) {
+  const std::int64_t bytes = block.bytes, alignment = std::max(alignment_of(bytes), block.alignment);
   std::int64_t end = 0, best = -1, best_size = 0;
   for (const auto& [from, to] : ranges) {
     const std::int64_t begin = rounded_up(end, alignment), gap = from - end;
@@ -95,7 +95,7 @@ Packing place_in_order(const std::vector<Block>& blocks, const std::vector<std::
   Placed placed(blocks, result.offsets);
   for (const std::size_t n : order) {
     if (blocks[n].bytes == 0) continue;
-    result.offsets[n] = best_gap(placed.met_by(n), blocks[n].bytes);
+    result.offsets[n] = best_gap(placed.met_by(n), blocks[n]);
     result.bytes = std::max(result.bytes, result.offsets[n] + blocks[n].bytes);
     placed.add(n);
   }

@@ -12,6 +12,7 @@ namespace hloom::buffers {
 struct Block {
   std::int64_t bytes = 0;
   Intervals live;
+  std::int64_t alignment = 1;  ///< at least this, a power of two, besides what its size asks for
 };
 
 struct Packing {

@@ -102,6 +102,16 @@ const Instruction* collective_start(const Instruction& i) {
 
 std::int64_t leaf_bytes(const Shape& leaf) { return leaf.is_array() ? leaf.size_bytes() : 0; }
 
+std::int64_t space_of(const Shape& leaf) {
+  return leaf.is_array() && leaf.has_layout() ? leaf.layout().memory_space() : 0;
+}
+
+std::int64_t arena_space(const Shape& leaf) {
+  constexpr std::int64_t kConstants = 3;
+  const std::int64_t space = space_of(leaf);
+  return space == kConstants ? 0 : space;
+}
+
 bool is_plain_copy(const Instruction& i) {
   return i.opcode() == Opcode::Copy && i.shape().is_array() && i.shape() == i.operand(0)->shape();
 }

@@ -37,6 +37,10 @@ const hlo::Instruction* collective_start(const hlo::Instruction& i);
 /// A leaf: array, token, opaque handle.
 /// Bytes that a leaf takes; 0 for tokens and such.
 std::int64_t leaf_bytes(const Shape& leaf);
+/// The memory space that its layout says; 0 without a layout.
+std::int64_t space_of(const Shape& leaf);
+/// The one in whose arena a leaf lies that is written. In space 3 there are constants alone; a copy of one lies in 0.
+std::int64_t arena_space(const Shape& leaf);
 
 /// A copy between equal layouts in one memory space: what insert_copies() makes and may remove.
 bool is_plain_copy(const hlo::Instruction&);

@@ -1,5 +1,7 @@
 #include "compiler/accept.h"
 
+#include <algorithm>
+
 #include "base/fail.h"
 #include "base/try.h"
 #include "compiler/build_collective.h"
@@ -8,18 +10,48 @@
 namespace hloom::compiler {
 namespace {
 
-// Arena, collective arena (the plain one so far), mapped host memory, constants, host offload.
-bool is_known_space(std::int64_t space) { return space >= 0 && space <= 5 && space != 4; }
-
 Expected<> accept_leaf(const hlo::Instruction& i, const Shape& leaf) {
   if (leaf.is_token()) return {};
   if (!leaf.is_array()) return fail(Code::Unimplemented, i.name(), ": no code yet for values of type ", leaf);
   if (!leaf.element_count())
     return fail(Code::Unimplemented, i.name(), ": no code for sizes that have no bound, as in ", leaf);
-  if (!leaf.has_layout()) return {};
-  if (const std::int64_t space = leaf.layout().memory_space(); !is_known_space(space))
-    return fail(Code::InvalidArgument, i.name(), ": memory space ", space,
-                " has no meaning here; known are 0, 1, 2, 3 and 5");
+  return {};
+}
+
+// What names a value in memory space 3, where there are constants alone; else it would be written there.
+bool names_a_value(const hlo::Instruction& i) {
+  using hlo::Opcode;
+  switch (i.opcode()) {
+    case Opcode::AddDependency:
+    case Opcode::Bitcast:
+    case Opcode::Call:
+    case Opcode::Constant:
+    case Opcode::Domain:
+    case Opcode::GetTupleElement:
+    case Opcode::OptBarrier:
+    case Opcode::Parameter:
+    case Opcode::Tuple:
+    case Opcode::While: return true;
+    default: return false;
+  }
+}
+
+bool is_for_constants(const Shape& shape) {
+  constexpr std::int64_t kConstants = 3;
+  return std::ranges::any_of(leaves(shape), [](const Shape* leaf) {
+    return leaf->is_array() && leaf->has_layout() && leaf->layout().memory_space() == kConstants;
+  });
+}
+
+Expected<> accept_constants(const hlo::Instruction& i) {
+  const bool is_result = i.is_root() && i.parent() == i.module().entry();
+  const hlo::ModuleConfig& config = i.module().config();
+  if (is_result && (is_for_constants(i.shape()) || (config.has_entry_layout && is_for_constants(config.entry_result))))
+    return fail(Code::InvalidArgument, i.name(),
+                ": the program's result is written, and memory space 3 is for constants, which are read only");
+  if (is_for_constants(i.shape()) && !names_a_value(i))
+    return fail(Code::InvalidArgument, i.name(), ": a ", i.opcode(),
+                " writes its result, and memory space 3 is for constants, which are read only");
   return {};
 }
 
@@ -42,8 +74,10 @@ Expected<> accept(const hlo::Module& module) {
     return fail(Code::Unimplemented, module.name(), ": compiled programs run on 1 to ", kMaxDevices,
                 " devices, this one on ", replicas, " replicas x ", partitions, " partitions");
   for (const hlo::Computation& computation : module.computations())
-    for (const hlo::Instruction& i : computation.instructions())
+    for (const hlo::Instruction& i : computation.instructions()) {
       for (const Shape* leaf : leaves(i.shape())) TRY(accept_leaf(i, *leaf));
+      TRY(accept_constants(i));
+    }
   return {};
 }
 

@@ -6,8 +6,8 @@
 
 namespace hloom::compiler {
 
-/// Refuses what no stage after would notice and compile to wrong values: sizes without a bound, memory spaces without a
-/// meaning, more devices than a process has threads for.
+/// Refuses what no stage after would notice and compile to wrong values: sizes without a bound, results in the
+/// memory space of constants, more devices than a process has threads for.
 /// Errors: Unimplemented or InvalidArgument, naming the instruction and the part. Cost: linear.
 Expected<> accept(const hlo::Module&);
 

@@ -18,6 +18,7 @@
 #include "kernels/plan_region.h"
 #include "kernels/plan_sort.h"
 #include "library/rng_state.h"
+#include "passes/check_memory_spaces.h"
 
 // GCC 12 takes the other alternatives of a moved variant for uninitialized members.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -59,6 +60,7 @@ class ProgramBuilder {
       : c_(compiled), options_(options), unit_(kernels::vector_unit(target)) {}
 
   Expected<> build() {
+    TRY(passes::check_memory_spaces(*c_.module));
     c_.program.replicas = c_.module->config().replica_count;
     c_.program.partitions = c_.module->config().num_partitions;
     ports();
@@ -94,6 +96,7 @@ class ProgramBuilder {
       runtime::Allocation to;
       to.number = static_cast<std::int32_t>(a.number);
       to.size_bytes = a.bytes;
+      to.memory_space = a.space;
       switch (a.kind) {
         case Kind::Arena: to.kind = runtime::Allocation::Kind::Arena; break;
         case Kind::Parameter: to.kind = runtime::Allocation::Kind::Parameter; break;
@@ -369,7 +372,7 @@ class ProgramBuilder {
         add_call(kernels::plan_packing(i.name(), *source, *target), {from, into}, to);
         continue;
       }
-      if (!(source->layout() == target->layout())) return region_step({&i}, to);
+      if (!(source->layout().unplaced() == target->layout().unplaced())) return region_step({&i}, to);
       note({&i});
       to.push_back({runtime::Copy{from, into}});
     }

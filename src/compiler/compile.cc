@@ -77,6 +77,7 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
   // From here on every instruction that computes is a fusion.
   TRY(fusion::fuse(*c.module));
   if (options.taps) fusion::add_taps(*c.module);
+  TRY(passes::run_placement(*c.module, run));  // new fusions as well, before memory is shared out by spaces
   TRY(note_workspaces(*c.module));
   stages.dump("fusions");
   stages.finished("fusion");

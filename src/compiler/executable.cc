@@ -156,7 +156,9 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   impl->memory = report(compiled);
   HostAllocator& allocator = options.allocator != nullptr ? *options.allocator : runtime::process_allocator();
   impl->executor = TRY(runtime::Executor::create(
-      std::move(compiled.program), {.allocator = &allocator, .max_concurrent_runs = options.max_concurrent_runs}));
+      std::move(compiled.program), {.allocator = &allocator,
+                                      .host_memory = options.host_memory,
+                                      .max_concurrent_runs = options.max_concurrent_runs}));
   impl->runs = std::make_unique<runtime::BufferRuns>(*impl->executor, allocator);
   if (options.pool != nullptr)
     impl->own_pool = std::make_unique<runtime::ThreadPool>(*options.pool);

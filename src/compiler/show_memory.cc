@@ -31,6 +31,7 @@ void print(std::ostream& out, const buffers::Allocation& a) {
   } else if (a.kind != Kind::Arena) {
     out << " " << a.number;
   }
+  if (a.space != 0) out << " in space " << a.space;
   out << ": " << a.bytes << " bytes";
   if (a.aliased_result >= 0) out << ", donated to result " << a.aliased_result;
 }
@@ -63,8 +64,8 @@ std::string buffers_text(const buffers::Assignment& assignment) {
     out << i << ": ";
     print(out, assignment.allocations()[i]);
     out << "\n";
-    if (i == 0)
-      for (const buffers::ArenaBlock& block : assignment.blocks()) print(out, block);
+    for (const buffers::ArenaBlock& block : assignment.blocks())
+      if (static_cast<std::size_t>(block.allocation) == i) print(out, block);
   }
   return std::move(out).str();
 }
@@ -134,6 +135,8 @@ std::string memory_text(const buffers::Assignment& assignment) {
   std::ostringstream out;
   for (const Kind kind : {Kind::Parameter, Kind::Result, Kind::Constant, Kind::Arena})
     out << name_of(kind) << " bytes: " << bytes_of(assignment, kind) << "\n";
+  for (const buffers::Allocation& a : assignment.allocations())
+    if (a.kind == Kind::Arena && a.space != 0) out << "  of the arena in space " << a.space << ": " << a.bytes << "\n";
   const buffers::MemoryReport report = buffers::report(assignment);
   out << "most of the arena in use: " << report.peak_bytes;
   if (report.peak_at != nullptr) out << ", at " << report.peak_at->name();
@@ -159,7 +162,11 @@ using nlohmann::ordered_json;
 ordered_json to_json(const buffers::ArenaBlock& block) {
   ordered_json live = ordered_json::array();
   for (const buffers::Interval& i : block.live.parts()) live.push_back({i.begin, i.end});
-  return {{"offset", block.offset}, {"bytes", block.bytes}, {"live", std::move(live)}, {"values", block.values}};
+  return {{"allocation", block.allocation},
+          {"offset", block.offset},
+          {"bytes", block.bytes},
+          {"live", std::move(live)},
+          {"values", block.values}};
 }
 
 ordered_json buffers_object(const buffers::Assignment& assignment) {
@@ -169,6 +176,7 @@ ordered_json buffers_object(const buffers::Assignment& assignment) {
     if (a.kind == Kind::Constant) row["constant"] = a.constant->name();
     if (a.kind == Kind::Parameter || a.kind == Kind::Result) row["number"] = a.number;
     if (a.aliased_result >= 0) row["donated_to_result"] = a.aliased_result;
+    if (a.space != 0) row["space"] = a.space;
     json["allocations"].push_back(std::move(row));
   }
   for (const buffers::ArenaBlock& block : assignment.blocks()) json["arena"].push_back(to_json(block));
@@ -218,13 +226,30 @@ std::string buffers_json(const buffers::Assignment& assignment) { return to_text
 
 std::string memory_json(const buffers::Assignment& assignment) { return to_text(memory_object(assignment)); }
 
+namespace {
+
+// Where each arena is drawn: one behind the other.
+std::vector<std::int64_t> arena_starts(const buffers::Assignment& assignment) {
+  std::vector<std::int64_t> starts;
+  std::int64_t end = 0;
+  for (const buffers::Allocation& a : assignment.allocations()) {
+    starts.push_back(end);
+    if (a.kind == Kind::Arena) end += a.bytes;
+  }
+  return starts;
+}
+
+}  // namespace
+
 std::string memory_html(const buffers::Assignment& assignment) {
   ordered_json json = memory_object(assignment);
   json["arena"] = ordered_json::array();
   std::int32_t end = 0;
   const Places places(assignment.module());
+  const std::vector<std::int64_t> starts = arena_starts(assignment);
   for (const buffers::ArenaBlock& block : assignment.blocks()) {
     json["arena"].push_back(to_json(block));
+    json["arena"].back()["offset"] = starts[static_cast<std::size_t>(block.allocation)] + block.offset;
     json["arena"].back()["source"] = places.of(block);
     if (!block.live.empty()) end = std::max(end, block.live.end());
   }

@@ -128,6 +128,16 @@ void Layout::set_memory_space(std::int64_t space) {
   set_parts(std::move(changed));
 }
 
+Layout Layout::unplaced() const {
+  Layout result = *this;
+  if (extra == nullptr) return result;
+  Extra rest = *extra;
+  rest.memory_space = 0;
+  rest.splits.clear();
+  result.set_parts(std::move(rest));
+  return result;
+}
+
 Shape Shape::array(DType type, std::vector<std::int64_t> dims) {
   Layout layout = Layout::descending(static_cast<std::int64_t>(dims.size()));
   return array(type, std::move(dims), std::move(layout));

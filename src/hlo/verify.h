@@ -1,4 +1,4 @@
-// The verifier: what every stage may rely on in a module (rules H701 … H735 of hlo-ops 14).
+// The verifier: what every stage may rely on in a module (rules H701 … H735 of hlo-ops 14; H736 of placement).
 //
 //   if (auto good = hlo::check_module(module); !good) return good.error();
 #pragma once

@@ -65,6 +65,9 @@ void verify_sharing(const Module&, Report&);
 /// H724 … H727, H733, H735: custom calls, tokens, buffers, shardings, composites, accuracy.
 void verify_annotations(const Instruction&, Report&);
 void verify_custom_call(const Instruction&, Report&);
+/// H736: memory spaces and splits of an instruction's layouts, and of those that the header gives the entry.
+void verify_placement(const Instruction&, Report&);
+void verify_entry_placement(const Module&, Report&);
 
 /// The entries of an aliasing table are places of result and operands of compatible shapes.
 void verify_aliasing(const Instruction&, const std::vector<Aliasing>&, std::string_view code, Report&);

@@ -16,9 +16,11 @@
 #include "passes/fold_constants.h"
 #include "passes/inline_calls.h"
 #include "passes/open_fusions.h"
+#include "passes/propagate_memory_space.h"
 #include "passes/recognize_custom_calls.h"
 #include "passes/remove_dead.h"
 #include "passes/remove_markers.h"
+#include "passes/separate_memory_spaces.h"
 #include "passes/shrink_loops.h"
 #include "passes/simplify_algebra.h"
 #include "passes/simplify_conditionals.h"
@@ -47,10 +49,12 @@ constexpr Pass kAll[] = {
     {"fold-constants", fold_constants, "compute what depends on constants alone"},
     {"inline-calls", inline_calls, "put called computations in the place of their calls"},
     {"open-fusions", open_fusions, "inline fusions that are not one kernel"},
+    {"propagate-memory-space", propagate_memory_space, "write memory spaces and splits into fused computations"},
     {"recognize-custom-calls", recognize_custom_calls, "make custom calls that are opcodes those opcodes"},
     {"remove-barriers", remove_barriers, "drop optimization barriers, at the end"},
     {"remove-dead", remove_dead, "remove instructions and computations that nothing needs"},
     {"remove-markers", remove_markers, "drop custom calls that only mark a value"},
+    {"separate-memory-spaces", separate_memory_spaces, "copy values that would lie in two memory spaces at once"},
     {"shrink-loops", shrink_loops, "take invariant, equal and unneeded leaves out of loops"},
     {"simplify-algebra", simplify_algebra, "simplify elementwise ops where every bit stays"},
     {"simplify-conditionals", simplify_conditionals, "inline known, equal and small branches; drop unused results"},

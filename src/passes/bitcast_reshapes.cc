@@ -4,6 +4,7 @@
 
 #include "passes/layout_graph.h"
 #include "passes/make.h"
+#include "passes/placement.h"
 #include "passes/rewrite.h"
 
 namespace hloom::passes {
@@ -12,7 +13,7 @@ namespace {
 // The sizes of dimensions of more than one element as they lie in memory, if nothing but such ones come or go.
 bool only_units_change(const Shape& from, const Shape& to) {
   if (!from.layout().is_plain() || !to.layout().is_plain()) return false;
-  if (from.layout().memory_space() != to.layout().memory_space()) return false;
+  if (placement_of(from).space != placement_of(to).space) return false;
   // The n-th dimension of several elements is the n-th of the other: their numbers must lie in one order.
   const auto ranks = [](const Shape& s) {
     Order order = order_of(s), sorted = order;

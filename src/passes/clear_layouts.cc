@@ -4,6 +4,7 @@
 
 #include "hlo/packing.h"
 #include "passes/make.h"
+#include "passes/placement.h"
 
 namespace hloom::passes {
 namespace {
@@ -11,10 +12,9 @@ namespace {
 Shape row_major(Shape shape) {
   for (Shape& e : shape.elements()) e = row_major(std::move(e));
   if (!shape.is_array()) return shape;
-  const std::int64_t space = shape.has_layout() ? shape.layout().memory_space() : 0;
-  Layout layout = Layout::descending(shape.rank());
-  layout.set_memory_space(space);
-  shape.set_layout(std::move(layout));
+  const Placement placement = placement_of(shape);
+  shape.set_layout(Layout::descending(shape.rank()));
+  place(shape, placement);
   return shape;
 }
 
@@ -22,10 +22,11 @@ Shape row_major(Shape shape) {
 Shape unpacked(Shape shape) {
   for (Shape& e : shape.elements()) e = unpacked(std::move(e));
   if (!shape.is_array() || !shape.has_layout() || shape.layout().extra == nullptr) return shape;
+  const Placement placement = placement_of(shape);
   Layout layout = shape.layout();
   layout.extra = nullptr;
-  layout.set_memory_space(shape.layout().memory_space());
   shape.set_layout(std::move(layout));
+  place(shape, placement);
   return shape;
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "passes/match.h"
+#include "passes/placement.h"
 
 namespace hloom::passes {
 
@@ -23,8 +24,9 @@ Shape in_order(Shape array, const Order& order) {
     for (std::int64_t d = array.rank(); d-- > 0;)
       if (array.dim(d) == 1) layout.minor_to_major.push_back(d);
   }
-  layout.set_memory_space(array.layout().memory_space());
+  const Placement placement = placement_of(array);
   array.set_layout(std::move(layout));
+  place(array, placement);
   return array;
 }
 

@@ -47,6 +47,11 @@ Expected<Changed> run_expansions(hlo::Module& module, const RunOptions& options)
 
 }  // namespace
 
+Expected<Changed> run_placement(hlo::Module& module, const RunOptions& options) {
+  constexpr std::array<std::string_view, 2> kPlacement = {"separate-memory-spaces", "propagate-memory-space"};
+  return run_all(kPlacement, module, options);
+}
+
 std::span<const Pass* const> standard() {
   static const std::array kStandard = {
       named("inline-calls"),  // first, so that all else sees through calls; again, for branches that were inlined
@@ -67,7 +72,10 @@ std::span<const Pass* const> standard() {
 
 Expected<Changed> run_standard(hlo::Module& module, const RunOptions& options) {
   const Changed expanded = TRY(run_expansions(module, options));
-  if (module.config().is_scheduled) return expanded;
+  if (module.config().is_scheduled) {
+    const Changed placed = TRY(run_placement(module, options));
+    return expanded | placed;
+  }
   constexpr std::array<std::string_view, 8> kLast = {"remove-barriers",
                                                      "simplify-tuples",
                                                      "remove-dead",  // what is dead must not count for layouts
@@ -78,7 +86,8 @@ Expected<Changed> run_standard(hlo::Module& module, const RunOptions& options) {
                                                      "remove-dead"};
   const Changed settled = TRY(run_to_fixed_point(standard(), module, kMaxRounds, options));
   const Changed ended = TRY(run_all(kLast, module, options));
-  return expanded | settled | ended;
+  const Changed placed = TRY(run_placement(module, options));
+  return expanded | settled | ended | placed;
 }
 
 }  // namespace hloom::passes

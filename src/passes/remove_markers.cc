@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "passes/match.h"
+#include "passes/make.h"
 #include "passes/rewrite.h"
 
 namespace hloom::passes {
@@ -15,8 +15,8 @@ bool is_sharding(std::string_view target) {
 }
 
 bool is_wish(std::string_view target) {
-  constexpr std::array<std::string_view, 4> kWishes = {"LayoutConstraint", "annotate_device_placement", "MoveToHost",
-                                                       "MoveToDevice"};
+  constexpr std::array<std::string_view, 6> kWishes = {
+      "LayoutConstraint", "MoveToDevice", "MoveToHost", "PinToDevice", "PinToDeviceSram", "annotate_device_placement"};
   return std::ranges::find(kWishes, target) != kWishes.end();
 }
 
@@ -25,7 +25,9 @@ Instruction* marked(Instruction& i) {
     return nullptr;
   const std::string& target = i.attr<hlo::CustomCallAttr>().target;
   const bool drops = is_wish(target) || (is_sharding(target) && i.module().config().num_partitions == 1);
-  return drops && i.operand(0)->shape() == i.shape() ? i.operand(0) : nullptr;
+  if (!drops || i.operand(0)->shape() == i.shape()) return drops ? i.operand(0) : nullptr;
+  // It says where, or in which order, its result lies.
+  return i.shape().is_array() ? Make(i).op(Opcode::Copy, i.shape(), {i.operand(0)}) : nullptr;
 }
 
 Instruction* behind_barrier(Instruction& i) { return is(&i, Opcode::OptBarrier) ? i.operand(0) : nullptr; }

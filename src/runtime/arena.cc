@@ -11,8 +11,14 @@
 
 namespace hloom::runtime {
 
-ProgramArena::ProgramArena(const Program& program, const Layout& layout, HostAllocator& allocator, std::int64_t most)
-    : program_(program), layout_(layout), allocator_(allocator), most_(most), ended_(new std::condition_variable) {
+ProgramArena::ProgramArena(const Program& program, const Layout& layout, HostAllocator& allocator,
+                           HostAllocator& host_memory, std::int64_t most)
+    : program_(program),
+      layout_(layout),
+      allocator_(allocator),
+      host_memory_(host_memory),
+      most_(most),
+      ended_(new std::condition_variable) {
   start_surviving();
 }
 
@@ -77,10 +83,19 @@ Error ProgramArena::without_memory(std::string_view what, const Error& error) co
   return Error(Code::ResourceExhausted, std::move(message));
 }
 
-Expected<HostBuffer> ProgramArena::allocate(std::string_view what, std::int64_t size_bytes) const {
+Expected<HostBuffer> ProgramArena::allocate(std::string_view what, std::int64_t size_bytes,
+                                            std::int64_t alignment) const {
   if (size_bytes == 0) return HostBuffer();
-  Expected<HostBuffer> memory = allocator_.allocate(size_bytes);
+  Expected<HostBuffer> memory = allocator_.allocate({.size_bytes = size_bytes, .alignment = alignment});
   if (!memory) return without_memory(what, memory.error());
+  return memory;
+}
+
+Expected<HostBuffer> ProgramArena::map_host_memory() const {
+  if (layout_.host_bytes == 0) return HostBuffer();
+  Expected<HostBuffer> memory = host_memory_.allocate({.size_bytes = layout_.host_bytes, .alignment = kPage});
+  if (!memory) return fail(memory.error().code(), program_.name, ": host memory: ", memory.error().message());
+  if (const Expected<> done = populate(memory->bytes()); !done) return without_memory("host memory", done.error());
   return memory;
 }
 
@@ -109,14 +124,15 @@ Expected<> ProgramArena::touch(std::span<std::byte> arena, ThreadPool& pool) con
 
 Expected<std::unique_ptr<RunState>> ProgramArena::make(ThreadPool& pool) const {
   auto state = std::make_unique<RunState>();
-  state->arena = TRY(allocate("arena", layout_.arena_bytes));
+  state->arena = TRY(allocate("arena", layout_.arena_bytes, layout_.arena_alignment));
   TRY(touch(state->arena.bytes(), pool));
+  state->host = TRY(map_host_memory());
   state->ports.resize(program_.parameters.size() + program_.results.size());
   state->ranges.reserve(state->ports.size());
   if (layout_.most_nodes > 0) state->nodes.reset(new NodeState[layout_.most_nodes]);
   state->iterations.resize(static_cast<std::size_t>(layout_.num_loops));
   for (const TableEntry& entry : layout_.table) {
-    std::byte* base = state->arena.data();
+    std::byte* base = entry.base == TableEntry::Base::Host ? state->host.data() : state->arena.data();
     if (entry.base == TableEntry::Base::Constant)
       base = const_cast<std::byte*>(program_.constants[static_cast<std::size_t>(entry.number)].data());
     if (entry.base == TableEntry::Base::Status) base = reinterpret_cast<std::byte*>(&state->status);

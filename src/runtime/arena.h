@@ -27,6 +27,7 @@ struct Range {
 /// All that a run writes to apart from its results. Made for one program.
 struct RunState {
   HostBuffer arena;
+  HostBuffer host;  ///< memory space 2
   HostBuffer scratch;
   std::int32_t num_threads = 0;          ///< that the scratch is for
   std::vector<void*> pointers;           ///< Layout::table, resolved
@@ -53,11 +54,14 @@ struct RunState {
 /// Thread-safe.
 class ProgramArena final : public SurvivesFork {
  public:
-  ProgramArena(const Program& program, const Layout& layout, HostAllocator& allocator, std::int64_t most);
+  /// `host_memory` gives the memory of space 2.
+  ProgramArena(const Program& program, const Layout& layout, HostAllocator& allocator, HostAllocator& host_memory,
+               std::int64_t most);
   ~ProgramArena();
 
   /// A state with scratch for the pool's threads, which touch a new arena first where they will write it.
-  /// Errors: ResourceExhausted, with the owners of the arena's peak, if there is no memory for all of it.
+  /// Errors: ResourceExhausted, with the owners of the arena's peak, if there is no memory for all of it; those of the
+  /// hooks that map host memory.
   Expected<std::unique_ptr<RunState>> acquire(ThreadPool& pool, bool may_wait);
   /// Keeps the state for the next acquire(), or frees it if as many are kept as there are processors, or devices of the
   /// program.
@@ -76,13 +80,15 @@ class ProgramArena final : public SurvivesFork {
   std::unique_ptr<RunState> take();
   Expected<std::unique_ptr<RunState>> get(ThreadPool& pool);
   Expected<std::unique_ptr<RunState>> make(ThreadPool& pool) const;
-  Expected<HostBuffer> allocate(std::string_view what, std::int64_t size_bytes) const;
+  Expected<HostBuffer> allocate(std::string_view what, std::int64_t size_bytes, std::int64_t alignment = 1) const;
+  Expected<HostBuffer> map_host_memory() const;
   Expected<> touch(std::span<std::byte> arena, ThreadPool& pool) const;
   Error without_memory(std::string_view what, const Error&) const;
 
   const Program& program_;
   const Layout& layout_;
   HostAllocator& allocator_;
+  HostAllocator& host_memory_;
   const std::int64_t most_;
   std::atomic<std::int64_t> running_ = 0;
   std::atomic<std::int64_t> waiting_ = 0;

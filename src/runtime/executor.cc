@@ -192,6 +192,7 @@ class Run {
     const TableEntry& entry = layout_.allocations[static_cast<std::size_t>(slice.allocation)];
     switch (entry.base) {
       case TableEntry::Base::Arena: return state_.arena.data() + entry.offset + slice.offset;
+      case TableEntry::Base::Host: return state_.host.data() + entry.offset + slice.offset;
       case TableEntry::Base::Port: return port(entry) + slice.offset;
       case TableEntry::Base::Status: return reinterpret_cast<std::byte*>(&state_.status) + slice.offset;
       case TableEntry::Base::Constant: break;
@@ -222,8 +223,12 @@ class Run {
 struct Executor::Impl {
   Impl(Program p, const ExecutorOptions& options)
       : program(std::move(p)),
-        arena(program, layout, options.allocator == nullptr ? process_allocator() : *options.allocator,
+        arena(program, layout, allocator_of(options),
+              options.host_memory == nullptr ? allocator_of(options) : *options.host_memory,
               options.max_concurrent_runs > 0 ? options.max_concurrent_runs : kRunsOfProcessor * available_cpus()) {}
+  static HostAllocator& allocator_of(const ExecutorOptions& options) {
+    return options.allocator == nullptr ? process_allocator() : *options.allocator;
+  }
   const Program program;
   Layout layout;
   ProgramArena arena;
@@ -266,7 +271,7 @@ Expected<> Executor::execute_device(const Device& device, Values parameters, Val
 }
 
 const Program& Executor::program() const { return impl_->program; }
-std::int64_t Executor::arena_bytes() const { return impl_->layout.arena_bytes; }
+std::int64_t Executor::arena_bytes() const { return impl_->layout.arena_bytes + impl_->layout.host_bytes; }
 std::int64_t Executor::scratch_bytes(int num_threads) const { return impl_->layout.scratch_bytes(num_threads); }
 void Executor::trim() const { impl_->arena.trim(); }
 std::int64_t Executor::num_kept() const { return impl_->arena.num_kept(); }

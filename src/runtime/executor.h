@@ -35,6 +35,7 @@ struct RunOptions {
 
 struct ExecutorOptions {
   HostAllocator* allocator = nullptr;    ///< of arenas and scratch, alive while the executor is; null: the process's
+  HostAllocator* host_memory = nullptr;  ///< of the arena in memory space 2, likewise; null: `allocator`
   std::int64_t max_concurrent_runs = 0;  ///< 0: four for each processor
 };
 
@@ -63,7 +64,7 @@ class Executor {
                             const RunOptions& options = {}) const;
 
   const Program& program() const;
-  /// Bytes of one run's arena, and of its workers' scratch on so many threads.
+  /// Bytes of one run's arenas in all memory spaces, and of its workers' scratch on so many threads.
   std::int64_t arena_bytes() const;
   std::int64_t scratch_bytes(int num_threads) const;
   /// Gives back the memory kept for the next runs.

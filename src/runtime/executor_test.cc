@@ -496,6 +496,70 @@ TEST(Executor, RunsInTheDefaultFloatModeAndRestoresTheCallers) {
 }
 #endif
 
+// What the hooks of mapped host memory were called with.
+struct Hooks {
+  std::vector<std::pair<std::byte*, std::int64_t>> mapped;
+  std::vector<std::byte*> unmapped;
+  bool refuses = false;
+
+  std::shared_ptr<HostAllocator> allocator() {
+    HostAllocator::Options options;
+    options.map = [this](std::optional<int>, std::byte* chunk, std::int64_t size) -> Expected<> {
+      if (refuses) return Error(Code::Unavailable, "the device is away");
+      mapped.emplace_back(chunk, size);
+      return {};
+    };
+    options.unmap = [this](std::optional<int>, std::byte* chunk) -> Expected<> {
+      unmapped.push_back(chunk);
+      return {};
+    };
+    options.max_cached_bytes = 0;
+    return std::make_shared<HostAllocator>(std::move(options));
+  }
+};
+
+std::byte* g_seen = nullptr;
+void see(void* const* buffers, std::int64_t, std::int64_t, void*) { g_seen = static_cast<std::byte*>(buffers[0]); }
+
+TEST(Executor, MappedHostMemoryComesFromTheAllocator) {
+  Program program = state_program(4, {call("see", see, {{5, 64, 36}})});
+  program.allocations.push_back({Kind::Arena, 0, 100, 5});
+  program.allocations.push_back({Kind::Arena, 0, 100, 2});
+  Hooks hooks;
+  const auto allocator = hooks.allocator();
+  ThreadPool pool(1);
+  Ints x(4), y(4);
+  {
+    const auto made = Executor::create(std::move(program), {.host_memory = allocator.get()});
+    ASSERT_TRUE(made);
+    EXPECT_EQ((*made)->arena_bytes(), 4096 + 128 + 128);  // spaces begin with a page
+    EXPECT_TRUE(hooks.mapped.empty());                    // until a run needs it
+    for (int n = 0; n < 3; ++n) ASSERT_TRUE(run(**made, {bytes(x), bytes(y)}, {bytes(x)}, pool));
+    ASSERT_EQ(hooks.mapped.size(), 1u);  // the next run finds it
+    const auto [chunk, size] = hooks.mapped[0];
+    EXPECT_GE(g_seen - 64, chunk);
+    EXPECT_LE(g_seen + 36, chunk + size);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(g_seen - 64) % 4096, 0u);
+    (*made)->trim();
+  }
+  EXPECT_EQ(hooks.unmapped, std::vector<std::byte*>{hooks.mapped[0].first});
+}
+
+TEST(Executor, HostMemoryThatCannotBeMappedIsAnError) {
+  Program program = state_program(4, {});
+  program.allocations.push_back({Kind::Arena, 0, 100, 2});
+  Hooks hooks;
+  hooks.refuses = true;
+  const auto allocator = hooks.allocator();
+  const auto made = Executor::create(std::move(program), {.host_memory = allocator.get()});
+  ThreadPool pool(1);
+  Ints x(4), y(4);
+  const Expected<> done = run(**made, {bytes(x), bytes(y)}, {bytes(x)}, pool);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), Code::Unavailable);
+  EXPECT_NE(done.error().message().find("test: host memory: "), std::string::npos);
+}
+
 TEST(Executor, NoMemoryForTheArenaIsAnError) {
   Program program = state_program(4, {});
   program.allocations.push_back({Kind::Arena, 0, std::int64_t{1} << 55});

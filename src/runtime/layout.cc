@@ -12,6 +12,7 @@
 namespace hloom::runtime {
 namespace {
 
+constexpr std::int64_t kHostSpace = 2;  // mapped host memory
 constexpr std::int64_t kLine = 128;  // two lines: processors fetch pairs
 constexpr std::int64_t kTouchedBytes = std::int64_t{1} << 20;  // where a slice's pages lie begins to matter
 constexpr std::size_t kMaxTouched = 64;
@@ -44,8 +45,7 @@ class Builder {
       std::int64_t size = allocation.size_bytes;
       switch (allocation.kind) {
         case Allocation::Kind::Arena:
-          entry.offset = layout_.arena_bytes;
-          layout_.arena_bytes = round_up(layout_.arena_bytes + size, base::AlignedBytes::kAlignment);
+          place_arena(allocation, entry);
           break;
         case Allocation::Kind::Constant:
           entry.base = TableEntry::Base::Constant;
@@ -71,6 +71,19 @@ class Builder {
       layout_.allocations.push_back(entry);
     }
     return {};
+  }
+
+  // Other spaces than 0 begin with a page.
+  void place_arena(const Allocation& allocation, TableEntry& entry) {
+    const bool host = allocation.memory_space == kHostSpace;
+    std::int64_t& bytes = host ? layout_.host_bytes : layout_.arena_bytes;
+    if (allocation.memory_space != 0) bytes = round_up(bytes, kPage);
+    if (host)
+      entry.base = TableEntry::Base::Host;
+    else if (allocation.memory_space != 0)
+      layout_.arena_alignment = kPage;
+    entry.offset = bytes;
+    bytes = round_up(bytes + allocation.size_bytes, base::AlignedBytes::kAlignment);
   }
 
   // The size of the element of that number, or -1 if there is none.
@@ -260,7 +273,8 @@ class Builder {
     const Slice slices[] = {copy.from, copy.to};
     const std::uint32_t pointer = TRY(add_pointers(slices));
     const TableEntry &from = layout_.table[pointer], &to = layout_.table[pointer + 1];
-    const bool same_memory = from.base == to.base && (from.base == TableEntry::Base::Arena || from.number == to.number);
+    const bool is_one = from.base == TableEntry::Base::Arena || from.base == TableEntry::Base::Host;
+    const bool same_memory = from.base == to.base && (is_one || from.number == to.number);
     const std::int64_t size = copy.from.size_bytes;
     if (same_memory && from.offset == to.offset) return {};
     if (same_memory && from.offset < to.offset + size && to.offset < from.offset + size)

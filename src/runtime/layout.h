@@ -46,13 +46,16 @@ struct Operation {
   std::int64_t scratch_stride = 0;  ///< 0: no scratch
 };
 
-/// Where a pointer of the table points: into the arena, a constant, the memory of a port, or the run's status.
+/// Where a pointer of the table points: into the arena, mapped host memory, a constant, the memory of a port, or the
+/// run's status.
 struct TableEntry {
-  enum class Base : std::uint8_t { Arena, Constant, Port, Status };
+  enum class Base : std::uint8_t { Arena, Host, Constant, Port, Status };
   Base base = Base::Arena;
   std::int32_t number = 0;  ///< of the constant, or of the port: parameters first, then results
   std::int64_t offset = 0;
 };
+
+inline constexpr std::int64_t kPage = 4096;  ///< where each memory space but 0 begins
 
 /// Bytes of the arena that workers write in parts.
 struct TouchedSlice {
@@ -69,7 +72,9 @@ struct Layout {
   std::vector<Graph> graphs;
   std::size_t most_nodes = 0;          ///< of a graph
   std::int32_t num_loops = 0;
-  std::int64_t arena_bytes = 0;
+  std::int64_t arena_bytes = 0;        ///< of all memory spaces but that of mapped host memory
+  std::int64_t arena_alignment = 1;
+  std::int64_t host_bytes = 0;
   std::int64_t forked_stride = 0;      ///< scratch of a worker in fork_join()
   bool forks = false;
 

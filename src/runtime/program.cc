@@ -40,6 +40,7 @@ class Printer {
     std::string text(name(allocation.kind));
     if (allocation.kind != Allocation::Kind::Arena && allocation.kind != Allocation::Kind::Status)
       text += " " + std::to_string(allocation.number);
+    if (allocation.memory_space != 0) text += " in space " + std::to_string(allocation.memory_space);
     return text;
   }
 

@@ -18,7 +18,7 @@ namespace hloom::runtime {
 /// Memory that slices lie in.
 struct Allocation {
   enum class Kind : std::uint8_t {
-    Arena,      ///< the run's own; `number` is not used
+    Arena,      ///< the run's own; `number` is not used. In memory space 2 it comes from an allocator with hooks
     Parameter,  ///< leaf `number` of the parameters: read only, unless aliased with a result or overwritten
     Result,     ///< leaf `number` of the results
     Constant,   ///< Program::constants[number], read only
@@ -27,6 +27,7 @@ struct Allocation {
   Kind kind = Kind::Arena;
   std::int32_t number = 0;
   std::int64_t size_bytes = 0;
+  std::int64_t memory_space = 0;  ///< 0, 1, 2, 3 or 5, as in HLO's layouts
 };
 
 /// Bytes [offset, offset + size) of Program::allocations[allocation].

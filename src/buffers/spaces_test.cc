@@ -1,0 +1,93 @@
+// Memory spaces in the plan of the memory: each has an arena of its own, and its own alignment.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "buffers/test_plan.h"
+
+namespace hloom::buffers {
+namespace {
+
+using Kind = Allocation::Kind;
+
+std::int64_t space(const Plan& p, std::string_view name) { return p.assignment.allocation(p.slice(name)).space; }
+
+// A chain of values, each dead when the next but one is made, through memory spaces. Sines so that nothing is elided.
+std::string chain(const std::vector<int>& spaces) {
+  std::string text = "HloModule m, is_scheduled=true\nENTRY e {\n v0 = f32[100] parameter(0)\n";
+  for (std::size_t n = 0; n < spaces.size(); ++n)
+    text += " v" + std::to_string(n + 1) + " = f32[100]{0:S(" + std::to_string(spaces[n]) + ")} reverse(v" +
+            std::to_string(n) + "), dimensions={0}\n";
+  return text + " ROOT r = f32[1] slice(v" + std::to_string(spaces.size()) + "), slice={[5:6]}\n}\n";
+}
+
+TEST(Spaces, ValuesOfDifferentColoursNeverShare) {
+  const Plan p = plan(chain({0, 1, 2, 5, 0, 1, 2, 5, 0, 1, 2, 5}));
+  std::set<std::int32_t> arenas;
+  for (int n = 1; n <= 12; ++n) {
+    const std::string name = "v" + std::to_string(n);
+    EXPECT_EQ(space(p, name), p.find(name).shape().layout().memory_space()) << name;
+    arenas.insert(p.slice(name).allocation);
+    if (n > 4) {
+      EXPECT_EQ(p.slice(name), p.slice("v" + std::to_string(n - 4))) << name << " could lie there";
+    }
+  }
+  EXPECT_EQ(arenas.size(), 4u);
+  std::int64_t bytes = 0;
+  for (const Allocation& a : p.assignment.allocations())
+    if (a.kind == Kind::Arena) bytes += a.bytes;
+  EXPECT_EQ(p.assignment.arena_bytes(), bytes);
+  EXPECT_EQ(bytes, 1600);
+}
+
+TEST(Spaces, OneColourSharesOneArena) {
+  const Plan p = plan(chain({5, 5, 5, 5}));
+  EXPECT_EQ(p.slice("v1"), p.slice("v3"));
+  EXPECT_EQ(p.assignment.allocations()[0].bytes, 0);
+  EXPECT_EQ(p.assignment.arena_bytes(), 400 + 400 + 48);  // each at a line
+}
+
+TEST(Spaces, AlignmentGoesByColour) {
+  for (const auto& [space_number, alignment] : {std::pair(0, 4), {1, 128}, {2, 4096}, {5, 64}}) {
+    const std::string s = "f32[]{:S(" + std::to_string(space_number) + ")} ";
+    const Plan p = plan("HloModule m, is_scheduled=true\nENTRY e {\n x = f32[] parameter(0)\n a = " + s +
+                        "sine(x)\n b = " + s + "cosine(x)\n c = " + s + "tan(x)\n d = " + s +
+                        "add(a, b)\n f = " + s + "add(d, c)\n ROOT r = f32[3] broadcast(f), dimensions={}\n}\n");
+    std::set<std::int64_t> offsets;
+    for (const char* name : {"a", "b", "c"}) offsets.insert(p.slice(name).offset);
+    EXPECT_EQ(offsets, (std::set<std::int64_t>{0, alignment, 2 * alignment})) << space_number;
+  }
+}
+
+// An elementwise result may lie over its operand, and an update over its base, within one space only.
+TEST(Spaces, NothingIsWrittenOverAnotherColour) {
+  const Plan p = plan(
+      "HloModule m, is_scheduled=true\nENTRY e {\n x = f32[100] parameter(0) i = s32[] parameter(1)\n"
+      " a = f32[100]{0:S(5)} reverse(x), dimensions={0}\n b = f32[100] negate(a)\n"
+      " u = f32[1] slice(x), slice={[0:1]}\n"
+      " c = f32[100]{0:S(2)} dynamic-update-slice(b, u, i)\n ROOT r = f32[1] slice(c), slice={[5:6]}\n}\n");
+  EXPECT_EQ(space(p, "a"), 5);
+  EXPECT_EQ(space(p, "b"), 0);
+  EXPECT_EQ(space(p, "c"), 2);
+}
+
+TEST(Spaces, ParametersAndResultsHaveThoseOfTheirLayouts) {
+  const Plan p = plan(
+      "HloModule m\nENTRY e {\n x = f32[100]{0:S(5)} parameter(0)\n"
+      " a = f32[100]{0:S(2)} reverse(x), dimensions={0}\n ROOT r = f32[100]{0:S(2)} negate(a)\n}\n");
+  EXPECT_EQ(space(p, "x"), 5);
+  EXPECT_EQ(p.slice("a"), p.slice("r"));  // in the result's memory
+  EXPECT_EQ(space(p, "r"), 2);
+  EXPECT_EQ(p.assignment.arena_bytes(), 0);
+}
+
+TEST(Spaces, TheCheckerSeesAValueInAnotherSpace) {
+  Plan p = plan(chain({5, 5, 5}));
+  ASSERT_TRUE(check_assignment(p.assignment).empty());
+  p.assignment.set_slice(p.find("v1"), 0, {0, 0, 400});
+  EXPECT_THAT(check_assignment(p.assignment),
+              testing::Contains(testing::HasSubstr("v1{0}: has memory space 5, and lies in 0")));
+}
+
+}  // namespace
+}  // namespace hloom::buffers
