@@ -209,6 +209,30 @@ TEST(Code, FiveThousandFunctionsUnderChurn) {
   EXPECT_LE(resident_pages(), pages + 2048);  // 8 MiB of the allocator's own slack
 }
 
+std::int64_t address_space_pages() {
+  std::int64_t total = 0;
+  std::ifstream("/proc/self/statm") >> total;
+  return total;
+}
+
+// As in a server: some programs live at any time, each new one takes the place of the oldest.
+TEST(Code, TenThousandProgramsLeaveNoTrace) {
+  std::vector<Object> objects;
+  for (int i = 0; i < 8; ++i)
+    objects.push_back(compile("m" + std::to_string(i), [&](llvm::Module& m) { add_function(m, "f", i); }));
+  std::vector<std::unique_ptr<Code>> live(50);
+  std::int64_t pages = 0, space = 0, mappings = 0;
+  for (std::size_t i = 0; i < 10'000; ++i) {
+    live[i % live.size()] = std::make_unique<Code>(*Code::link({objects[i % objects.size()]}, {}));
+    const auto factor = static_cast<std::int64_t>(i % objects.size());
+    ASSERT_EQ(function(*live[i % live.size()], "f")(2), 4 + 2 * factor + 101);
+    if (i == 2000) pages = resident_pages(), space = address_space_pages(), mappings = num_mappings();
+  }
+  EXPECT_LE(num_mappings(), mappings + 2);
+  EXPECT_LE(resident_pages(), pages + 256);
+  EXPECT_LE(address_space_pages(), space + 256);
+}
+
 TEST(Code, MoveKeepsAddresses) {
   Code code = *Code::link({compile("m", [](auto& m) { add_function(m, "f", 7); })}, {});
   const Function f = function(code, "f");
