@@ -126,6 +126,14 @@ bool is_cheap(const Instruction& i) {
   }
 }
 
+bool is_of_pieces(const Instruction& i) { return i.opcode() == Opcode::Concatenate || i.opcode() == Opcode::Pad; }
+
+std::int64_t large_operands(const Instruction& i) {
+  return std::ranges::count_if(i.operands(), [&](const Instruction* o) {
+    return o->shape().is_array() && o->shape().num_elements() == i.shape().num_elements();
+  });
+}
+
 namespace {
 
 bool refuse(std::string& reason, const char* text) {
@@ -162,6 +170,8 @@ bool may_fuse(const Instruction& p, const Instruction& user, Hero hero, bool ali
     return refuse(reason, "a reduce is read by more than its own element");
   }
   if (own != Hero::Loop) return refuse(reason, "it is a kernel of its own kind");
+  if (hero == Hero::Rows && is_of_pieces(p))
+    return refuse(reason, "a kernel over rows does not ask each element for the piece that it comes from");
   if (hero == Hero::Dot && is_view(p)) return true;
   if (hero == Hero::Dot || hero == Hero::Convolution)
     return refuse(reason, "a dot or convolution reads an element often");

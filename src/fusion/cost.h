@@ -22,6 +22,10 @@ bool is_free(const hlo::Instruction&);
 bool is_tiny(const hlo::Instruction&);
 /// A few instructions of the machine an element.
 bool is_cheap(const hlo::Instruction&);
+/// Its elements come from one place or another: a loop that is not cut where they change asks each element for it.
+bool is_of_pieces(const hlo::Instruction&);
+/// Operands of as many elements as the result.
+std::int64_t large_operands(const hlo::Instruction&);
 
 /// Whether `producer` may be computed inside the kernel of `user`, whose hero is `hero`; `aligned`: each element
 /// of the kernel's results reads `user` at its own index alone. If not, `reason` says why.

@@ -25,12 +25,6 @@ constexpr std::int64_t kLongRow = 512 * 1024;        // bytes of a row of which 
 constexpr std::int64_t kFewRows = 8;
 constexpr std::int64_t kNearBytes = 1 << 20;       // of columns that are walked together: they have to stay near
 
-std::int64_t large_operands(const Instruction& i) {
-  return std::ranges::count_if(i.operands(), [&](const Instruction* o) {
-    return o->shape().is_array() && o->shape().num_elements() == i.shape().num_elements();
-  });
-}
-
 class RowFormer {
  public:
   explicit RowFormer(Computation& c) : order_(c.post_order()) {

@@ -97,8 +97,10 @@ class Fuser {
     if (!groups.empty()) i.mutable_annotations().decisions["not_fused"] = reason;
   }
 
-  // A member of a row group is computed again in the other kernels that want it if it is cheap, and otherwise written. What is
-  // written is read by all.
+  static bool is_sum_of_arrays(const Instruction& i) { return i.opcode() == Opcode::Add && large_operands(i) == 2; }
+
+  // A member of a row group is computed again in the other kernels that want it if it is cheap, and otherwise written. So is what
+  // joins two arrays, a residual sum: the others would read both, and keep both alive. What is written is read by all.
   void place_in_rows(Instruction& i) {
     const std::size_t own = *groups_of_.at(&i).begin();
     Ids others;
@@ -113,7 +115,7 @@ class Fuser {
     others.erase(own);
     std::string reason;
     if (!written && others.empty()) return;
-    if (!written && is_cheap(i) && joins(i, others, reason)) {
+    if (!written && is_cheap(i) && !is_sum_of_arrays(i) && joins(i, others, reason)) {
       for (const std::size_t g : others) add(i, g);
       copied_chain_[&i] = 1 + longest_chain(i);
       return;
@@ -356,7 +358,7 @@ class Fuser {
     for (const std::size_t g : groups) {
       Group& group = groups_[g];
       if ((group.hero != Hero::Loop && group.hero != Hero::Rows) || group.domain != i.shape().dims() ||
-          group.members.size() >= kMaxGroup || (group.hero == Hero::Rows && group.roots.size() >= kMaxRowResults))
+          group.members.size() >= kMaxGroup || (group.hero == Hero::Rows && (group.roots.size() >= kMaxRowResults || is_of_pieces(i))))
         continue;
       const bool aligned = std::ranges::all_of(i.users(), [&](const Instruction* user) {
         const auto found = groups_of_.find(user);

@@ -116,6 +116,31 @@ TEST(Rows, WhatIsUsedElsewhereIsOneMoreResult) {
   EXPECT_EQ(kernels(*m)[0]->shape().elements().size(), 2u);
 }
 
+// The sum of two arrays is one more result, so that neither is needed by what comes later; of one array it is made again.
+TEST(Rows, AResidualSumIsWrittenAndASimpleOneMadeAgain) {
+  const auto norm_of = [](const std::string& x) {
+    return x + " r = f32[9] reduce(x, zero), dimensions={1}, to_apply=add\n b = f32[9,9] broadcast(r), dimensions={0}\n"
+               " n = f32[9,9] subtract(x, b)\n d = f32[9,9] dot(n, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+               " ROOT s = f32[9,9] add(d, x)";
+  };
+  const auto two = over_rows("9,9", norm_of(" q = f32[9,9] parameter(1)\n x = f32[9,9] add(p, q)\n"));
+  ASSERT_EQ(kernels(*two).size(), 3u);
+  EXPECT_EQ(kernels(*two)[0]->shape().elements().size(), 2u);
+  EXPECT_EQ(kernels(*two)[2]->num_operands(), 2);
+  const auto one = over_rows("9,9", norm_of(" x = f32[9,9] abs(p)\n"));
+  ASSERT_EQ(kernels(*one).size(), 3u);
+  EXPECT_TRUE(kernels(*one)[0]->shape().is_array());
+}
+
+TEST(Rows, PiecesArePutTogetherBeforehand) {
+  const auto m = over_rows("9,9",
+                           " q = f32[9,8] slice(p), slice={[0:9], [1:9]}\n o = f32[9,1] slice(p), slice={[0:9], [0:1]}\n"
+                           " w = f32[9,9] concatenate(q, o), dimensions={1}\n x = f32[9,9] exponential(w)\n"
+                           " r = f32[9] reduce(x, zero), dimensions={1}, to_apply=add\n b = f32[9,9] broadcast(r), dimensions={0}\n"
+                           " ROOT s = f32[9,9] subtract(x, b)");
+  EXPECT_EQ(kinds(*m), (std::vector<std::string>{"loop", "rows"}));
+}
+
 TEST(Rows, WhatComesBackThroughAnotherKernelIsAnotherOne) {
   // The second sum is over rows of the first kernel's result, after a dot.
   const auto m = over_rows("8,8",
