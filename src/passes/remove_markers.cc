@@ -25,9 +25,12 @@ Instruction* marked(Instruction& i) {
     return nullptr;
   const std::string& target = i.attr<hlo::CustomCallAttr>().target;
   const bool drops = is_wish(target) || (is_sharding(target) && i.module().config().num_partitions == 1);
-  if (!drops || i.operand(0)->shape() == i.shape()) return drops ? i.operand(0) : nullptr;
-  // It says where, or in which order, its result lies.
-  return i.shape().is_array() ? Make(i).op(Opcode::Copy, i.shape(), {i.operand(0)}) : nullptr;
+  const bool alike = i.operand(0)->shape() == i.shape();
+  if (!drops || (!alike && !i.shape().is_array())) return nullptr;
+  // Frontends say that it has effects, so that it stays where they put it.
+  i.mutable_attr<hlo::CustomCallAttr>().has_side_effect = false;
+  // Else it says where, or in which order, its result lies.
+  return alike ? i.operand(0) : Make(i).op(Opcode::Copy, i.shape(), {i.operand(0)});
 }
 
 Instruction* behind_barrier(Instruction& i) { return is(&i, Opcode::OptBarrier) ? i.operand(0) : nullptr; }
