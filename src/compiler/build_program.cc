@@ -393,6 +393,7 @@ class ProgramBuilder {
         argument.name = "m" + std::to_string(s.allocation);
         argument.num_elements = a.bytes;
         argument.written = a.writable;
+        argument.memory_space = a.space;
         argument.alignment = argument.written && a.kind == buffers::Allocation::Kind::Arena ? 64 : 1;
         builder.kernel().arguments.push_back(argument);
         slices.push_back({s.allocation, 0, a.bytes});

@@ -41,6 +41,8 @@ struct Argument {
   /// May overlap with other arguments (by exactly equal addresses or in parts); otherwise no written argument
   /// overlaps another argument.
   bool may_overlap = false;
+  std::int64_t memory_space = 0;            ///< that the array's layout says
+  std::vector<Layout::Split> splits = {};   ///< likewise: where its dimensions are cut
 };
 
 /// Bytes of the buffer.

@@ -58,6 +58,13 @@ class Parser {
       a.alignment = TRY(optional_integer("align", 1));
       a.written = lexer_.accept("written") || written;
       a.may_overlap = lexer_.accept("overlap");
+      a.memory_space = TRY(optional_integer("space", 0));
+      while (lexer_.accept("split")) {
+        Layout::Split split;
+        split.dimension = TRY(lexer_.integer());
+        while (lexer_.accept("at")) split.indices.push_back(TRY(lexer_.integer()));
+        a.splits.push_back(std::move(split));
+      }
       if (!arguments_.emplace(a.name, static_cast<int>(kernel_.arguments.size())).second)
         return lexer_.error("two arguments are called '", a.name, "'");
       kernel_.arguments.push_back(std::move(a));

@@ -737,7 +737,14 @@ Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& place
 }
 
 Argument argument_of(const Shape& shape, std::string name, bool written) {
-  return {std::move(name), shape.dtype(), shape.num_elements(), written, byte_width(shape.dtype()), false};
+  return {std::move(name),
+          shape.dtype(),
+          shape.num_elements(),
+          written,
+          byte_width(shape.dtype()),
+          false,
+          shape.layout().memory_space(),
+          shape.layout().parts().splits};
 }
 
 }  // namespace

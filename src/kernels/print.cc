@@ -88,6 +88,11 @@ class Printer {
     if (a.alignment != 1) text_ += " align " + number(a.alignment);
     if (a.written && !result) text_ += " written";
     if (a.may_overlap) text_ += " overlap";
+    if (a.memory_space != 0) text_ += " space " + number(a.memory_space);
+    for (const Layout::Split& s : a.splits) {
+      text_ += " split " + number(s.dimension);
+      for (const std::int64_t at : s.indices) text_ += " at " + number(at);
+    }
   }
   void arguments(std::size_t from, std::size_t to, bool results) {
     text_ += "(";

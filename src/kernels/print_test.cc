@@ -211,5 +211,15 @@ TEST(Verify, NamesWhatIsWrong) {
   EXPECT_EQ(in_kernel("x = dot f32 z, z"), "1:82: no line has the opcode 'dot'");
 }
 
+TEST(Print, PlacesOfArgumentsComeBack) {
+  const std::string text =
+      "kernel k(a: f32[8] align 4 space 5 split 0 at 2 at 6 split 1 at 3) -> (y: f32[8] align 4 space 2) {\n}\n";
+  const auto kernel = parse(text);
+  ASSERT_TRUE(kernel) << kernel.error().message();
+  EXPECT_EQ(kernel->arguments[0].memory_space, 5);
+  EXPECT_EQ(kernel->arguments[0].splits, (std::vector<Layout::Split>{{0, {2, 6}}, {1, {3}}}));
+  EXPECT_EQ(print(*kernel), text);
+}
+
 }  // namespace
 }  // namespace hloom::kernels
