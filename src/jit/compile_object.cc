@@ -24,6 +24,9 @@
 namespace hloom::jit {
 namespace {
 
+// A line: where the loops of a kernel lie in lines does not depend on what it is linked with, nor does its speed.
+const llvm::Align kFunctionAlignment(64);
+
 // Keeps the errors that LLVM would otherwise print before it exits.
 class Diagnostics final : public llvm::DiagnosticHandler {
  public:
@@ -61,6 +64,8 @@ Expected<> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::ra
   std::string errors;
   std::unique_ptr<llvm::DiagnosticHandler> before = context.getDiagnosticHandler();
   context.setDiagnosticHandler(std::make_unique<Diagnostics>(&errors));
+  for (llvm::Function& f : module)
+    if (!f.isDeclaration()) f.setAlignment(kFunctionAlignment);
   llvm::legacy::PassManager passes;
   const bool unable = machine.addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true);
   if (!unable) passes.run(module);
