@@ -179,6 +179,28 @@ ENTRY root {
   ROOT r = pred[] reduce(z, yes), dimensions={0}, to_apply=all
 })";
 
+// Views of arrays without elements, in kernels that have some to write.
+constexpr const char* kOfNothing = R"(HloModule of_nothing
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY root {
+  p = f32[1,0,2,1] parameter(0)
+  t = f32[2,1,1,0] transpose(p), dimensions={2,0,3,1}
+  r = f32[1,0] reshape(t)
+  none = f32[0] constant({})
+  dot = f32[1] dot(r, none), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  five = f32[] constant(5)
+  pair = f32[2,0,3] reshape(t)
+  total = f32[2,3] reduce(pair, five), dimensions={1}, to_apply=sum
+  x = f32[1,3,0] reshape(t)
+  k = f32[2,0,2] reshape(t)
+  conv = f32[1,2,2] convolution(x, k), window={size=2}, dim_labels=b0f_0io->b0f
+  m = f32[3,0] reshape(t)
+  edge = f32[3,2] pad(m, five), padding=0_0x1_1
+  ROOT all = (f32[1], f32[2,3], f32[1,2,2], f32[3,2]) tuple(dot, total, conv, edge)
+})";
+
 INSTANTIATE_TEST_SUITE_P(
     Types, Cases,
     testing::Values(
@@ -216,6 +238,10 @@ INSTANTIATE_TEST_SUITE_P(
              {"{{{1,1,1,1},{1,1,1,1},{1,1,1,1}},{{1,1,1,1},{1,1,1,1},{1,1,1,1}}}"},
              {"{{{9},{9}},{{9},{9}}}"}},
         Case{"AnEmptyArrayGoesThroughALoop", kHollowLoop, {}, {"3", "{ { }, { }, { } }"}},
+        Case{"WhatIsMadeOfNoElementsIsWhatItStartsWith",
+             kOfNothing,
+             {"{{}}"},
+             {"{0}", "{{5,5,5},{5,5,5}}", "{{{0,0},{0,0}}}", "{{5,5},{5,5},{5,5}}"}},
         Case{"FourBitArraysKeepTheirValues",
              kFourBits,
              {"{-8,-7,-1,0,1,6,7}", "{0,1,7,8,14,15,3}"},

@@ -318,7 +318,8 @@ Index Builder::recombine(Index index) const {
 }
 
 std::pair<Index, Index> Builder::divmod(const Index& given, std::int64_t d) {
-  if (d == 1) return {given, Index{}};
+  // Of an extent of 0 there is no element: an index into an empty array is made, and never used.
+  if (d <= 1) return {given, Index{}};
   const Index index = recombine(given);
   // What d divides goes to the quotient; if the rest fits below d, no division is needed.
   Index multiple, rest;

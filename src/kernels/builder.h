@@ -90,7 +90,8 @@ class Builder {
   // --- Index arithmetic with known ranges.
   Range range(const Index&) const;
   void set_range(Value, Range);
-  /// Quotient and remainder of a nonnegative index by d > 0; without a line where ranges tell.
+  /// Quotient and remainder of a nonnegative index by d; without a line where ranges tell. d = 0 is an extent
+  /// without elements, whose indices nobody uses.
   std::pair<Index, Index> divmod(const Index&, std::int64_t d);
   /// The coordinates of a row-major linear index.
   std::vector<Index> delinearise(const Index& linear, const std::vector<std::int64_t>& dims);
