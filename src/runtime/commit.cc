@@ -9,16 +9,14 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <limits>
 
 #include "base/fail.h"
 #include "base/try.h"
 #include "runtime/control_groups.h"
+#include "runtime/memory_limit.h"
 
 namespace hloom::runtime {
 namespace {
-
-constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 // The number at the start of the text, or `other` if there is none ("max").
 std::int64_t number_or(std::string_view text, std::int64_t other) {
@@ -40,9 +38,8 @@ std::int64_t field(const std::string& text, std::string_view word) {
 
 std::int64_t bytes_left(const GroupFolder& group) {
   const std::string& folder = group.path;
-  const std::int64_t limit =
-      number_or(contents(folder + (group.version2 ? "/memory.max" : "/memory.limit_in_bytes")), kNoLimit);
-  if (limit > kNoLimit / 2) return kNoLimit;  // version 1 has a large number for none
+  const std::int64_t limit = memory_limit_bytes(group);
+  if (limit == kNoMemoryLimit) return kNoMemoryLimit;
   const std::int64_t used =
       number_or(contents(folder + (group.version2 ? "/memory.current" : "/memory.usage_in_bytes")), 0);
   const std::int64_t freeable =
@@ -73,14 +70,14 @@ void touch(const PageRange& pages) {
 }  // namespace
 
 std::int64_t cgroup_bytes_left(const std::string& root, std::string_view membership) {
-  std::int64_t left = kNoLimit;
+  std::int64_t left = kNoMemoryLimit;
   for (const GroupFolder& group : group_folders(root, membership, "memory")) left = std::min(left, bytes_left(group));
   return left;
 }
 
 std::int64_t available_bytes() {
   const std::string machine = contents("/proc/meminfo");
-  const std::int64_t free = machine.empty() ? kNoLimit : 1024 * field(machine, "MemAvailable:");
+  const std::int64_t free = machine.empty() ? kNoMemoryLimit : 1024 * field(machine, "MemAvailable:");
   return std::min(free, cgroup_bytes_left("/sys/fs/cgroup", contents("/proc/self/cgroup")));
 }
 
