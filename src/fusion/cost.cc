@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "fusion/reduce_order.h"
 #include "hlo/module.h"
+#include "hlo/reduce_order.h"
 
 namespace hloom::fusion {
 
@@ -56,33 +56,6 @@ bool is_free(const Instruction& i) {
   }
 }
 
-bool is_function(const Instruction& i) {
-  switch (i.opcode()) {
-    case Opcode::Acos:
-    case Opcode::Acosh:
-    case Opcode::Asin:
-    case Opcode::Asinh:
-    case Opcode::Atan:
-    case Opcode::Atan2:
-    case Opcode::Atanh:
-    case Opcode::Cbrt:
-    case Opcode::Cosh:
-    case Opcode::Cosine:
-    case Opcode::Erf:
-    case Opcode::Exponential:
-    case Opcode::ExponentialMinusOne:
-    case Opcode::Log:
-    case Opcode::LogPlusOne:
-    case Opcode::Logistic:
-    case Opcode::Power:
-    case Opcode::Sine:
-    case Opcode::Sinh:
-    case Opcode::Tan:
-    case Opcode::Tanh: return true;
-    default: return false;
-  }
-}
-
 bool is_cheap(const Instruction& i) {
   const DType type = i.shape().dtype();
   switch (i.opcode()) {
@@ -124,6 +97,13 @@ bool is_cheap(const Instruction& i) {
     case Opcode::Xor: return !is_complex(type);
     default: return false;
   }
+}
+
+bool is_unrolled(const Instruction& i) {
+  if (i.opcode() != Opcode::Reduce || i.num_operands() != 2 || order_of(i).by_lanes) return false;
+  std::int64_t elements = 1;
+  for (const std::int64_t d : i.dimensions()) elements *= i.operand(0)->shape().dim(d);
+  return elements >= 1 && elements <= kUnrolled;
 }
 
 bool is_of_pieces(const Instruction& i) { return i.opcode() == Opcode::Concatenate || i.opcode() == Opcode::Pad; }

@@ -11,9 +11,6 @@ namespace hloom::fusion {
 enum class Hero : std::uint8_t { Loop, Reduce, Rows, Dot, Convolution, WindowUpdate, Scatter, Window, Routine };
 std::string name(Hero);
 
-/// Whether an element is a function of tens of machine instructions: exp, log, power and the like.
-bool is_function(const hlo::Instruction&);
-
 /// The hero that an instruction is as a root, never Rows, which takes several; Loop for elementwise work and moved indices.
 Hero hero_of(const hlo::Instruction&);
 /// Made anew wherever it is used, at no cost: scalar and splat constants, iotas, broadcasts of such.
@@ -24,6 +21,12 @@ bool is_tiny(const hlo::Instruction&);
 bool is_cheap(const hlo::Instruction&);
 /// Its elements come from one place or another: a loop that is not cut where they change asks each element for it.
 bool is_of_pieces(const hlo::Instruction&);
+/// A reduce of one array that takes so few elements that they stand one after the other, without a loop: it costs what as many
+/// elementwise instructions do, and goes where they go.
+bool is_unrolled(const hlo::Instruction&);
+/// The most elements of such a reduce; and of dimensions whose elements a kernel makes side by side because they share one.
+inline constexpr std::int64_t kUnrolled = 4;
+
 /// Operands of as many elements as the result.
 std::int64_t large_operands(const hlo::Instruction&);
 

@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "fusion/cost.h"
 #include "fusion/form_rows.h"
-#include "fusion/reduce_order.h"
+#include "hlo/reduce_order.h"
 #include "hlo/packing.h"
 
 namespace hloom::fusion {
@@ -239,7 +239,7 @@ class Fuser {
 
   // A function of tens of instructions is not worth doing again, even a few times.
   static bool comes_from_function(const Instruction& i, int steps) {
-    if (is_function(i)) return true;
+    if (hlo::is_function(i.opcode())) return true;
     if (steps == 0 || !(hlo::is_elementwise(i.opcode()) || i.opcode() == Opcode::Bitcast || i.opcode() == Opcode::Reshape)) return false;
     return std::ranges::any_of(i.operands(), [&](const Instruction* o) { return comes_from_function(*o, steps - 1); });
   }

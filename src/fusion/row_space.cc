@@ -62,7 +62,7 @@ std::optional<RowSpace> row_space(const Instruction& reduce) {
   if (reduce.opcode() != Opcode::Reduce || reduce_op(reduce) == Opcode::Tuple) return {};
   const Shape& shape = reduce.operand(0)->shape();
   if (shape.num_elements() == 0) return {};
-  const ReduceOrder order = order_of(reduce);
+  const hlo::ReduceOrder order = order_of(reduce);
   RowSpace space;
   space.by_lanes = order.by_lanes;
   for (std::int64_t d = 0; d < shape.rank(); ++d) {

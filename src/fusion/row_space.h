@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fusion/reduce_order.h"
+#include "hlo/reduce_order.h"
 #include "hlo/module.h"
 
 namespace hloom::fusion {

@@ -65,30 +65,11 @@ unsigned operand_types(Opcode opcode) {
     case Opcode::IsFinite:
     case Opcode::Erf:
     case Opcode::ReducePrecision: return kFloat;
-    case Opcode::Acos:
-    case Opcode::Acosh:
-    case Opcode::Asin:
-    case Opcode::Asinh:
-    case Opcode::Atan:
-    case Opcode::Atan2:
-    case Opcode::Atanh:
-    case Opcode::Cbrt:
-    case Opcode::Cosh:
-    case Opcode::Cosine:
-    case Opcode::Exponential:
-    case Opcode::ExponentialMinusOne:
     case Opcode::Imag:
-    case Opcode::Log:
-    case Opcode::LogPlusOne:
-    case Opcode::Logistic:
     case Opcode::Real:
     case Opcode::Rsqrt:
-    case Opcode::Sine:
-    case Opcode::Sinh:
-    case Opcode::Sqrt:
-    case Opcode::Tan:
-    case Opcode::Tanh: return kFloat | kComplex;
-    default: return 0;
+    case Opcode::Sqrt: return kFloat | kComplex;
+    default: return is_function(opcode) ? kFloat | kComplex : 0;
   }
 }
 

@@ -43,4 +43,31 @@ bool is_elementwise(Opcode opcode) {
 }
 std::ostream& operator<<(std::ostream& out, Opcode opcode) { return out << name(opcode); }
 
+bool is_function(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::Acos:
+    case Opcode::Acosh:
+    case Opcode::Asin:
+    case Opcode::Asinh:
+    case Opcode::Atan:
+    case Opcode::Atan2:
+    case Opcode::Atanh:
+    case Opcode::Cbrt:
+    case Opcode::Cosh:
+    case Opcode::Cosine:
+    case Opcode::Erf:
+    case Opcode::Exponential:
+    case Opcode::ExponentialMinusOne:
+    case Opcode::Log:
+    case Opcode::LogPlusOne:
+    case Opcode::Logistic:
+    case Opcode::Power:
+    case Opcode::Sine:
+    case Opcode::Sinh:
+    case Opcode::Tan:
+    case Opcode::Tanh: return true;
+    default: return false;
+  }
+}
+
 }  // namespace hloom::hlo

@@ -36,6 +36,8 @@ enum class OpcodeKind : std::uint8_t {
 std::string_view name(Opcode);                         ///< as in text: "reduce-window"
 std::optional<Opcode> opcode_named(std::string_view);  ///< constant time
 OpcodeKind kind(Opcode);
+/// An elementwise function of tens of machine instructions: exp, log, power and the like; not roots.
+bool is_function(Opcode);
 /// Number of operands, or -1 where any number may come.
 int arity(Opcode);
 /// Result element i depends on element i of each operand alone (or of a scalar one, as in select and clamp).

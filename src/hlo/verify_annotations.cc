@@ -153,30 +153,8 @@ void check_composite(const Instruction& i, Report& report) {
 }
 
 bool has_accuracy(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::Acos:
-    case Opcode::Acosh:
-    case Opcode::Asin:
-    case Opcode::Asinh:
-    case Opcode::Atan:
-    case Opcode::Atanh:
-    case Opcode::Cbrt:
-    case Opcode::Cosh:
-    case Opcode::Cosine:
-    case Opcode::Erf:
-    case Opcode::Exponential:
-    case Opcode::ExponentialMinusOne:
-    case Opcode::Log:
-    case Opcode::LogPlusOne:
-    case Opcode::Logistic:
-    case Opcode::Rsqrt:
-    case Opcode::Sine:
-    case Opcode::Sinh:
-    case Opcode::Sqrt:
-    case Opcode::Tan:
-    case Opcode::Tanh: return true;
-    default: return false;
-  }
+  if (opcode == Opcode::Rsqrt || opcode == Opcode::Sqrt) return true;
+  return is_function(opcode) && opcode != Opcode::Atan2 && opcode != Opcode::Power;
 }
 
 void check_accuracy(const Instruction& i, Report& report) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "fusion/reduce_order.h"
+#include "hlo/reduce_order.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
 #include "kernels/builder.h"
@@ -96,7 +96,7 @@ class Elements {
   Expected<std::vector<Value>> reduce_step(const hlo::Instruction&, const Point& from, std::vector<Value> sofar);
   /// walk() without loops, for a few elements.
   Expected<std::vector<Value>> walk_unrolled(const std::vector<std::int64_t>& box, std::vector<Value> initial, const Walk& step);
-  One fold(const hlo::Instruction&, const Point& kept, const fusion::ReduceOrder&);
+  One fold(const hlo::Instruction&, const Point& kept, const hlo::ReduceOrder&);
   Point window_point(const hlo::Window&, const std::vector<std::int64_t>& dims, const Point& output,
                      const Point& offset, Value& mask);
   using Factors = std::function<Expected<std::pair<Value, Value>>(const Point&, Value& mask)>;

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "fusion/cost.h"
 #include "hlo/identity.h"
 #include "kernels/elements.h"
 
@@ -45,11 +46,11 @@ Expected<std::vector<Value>> Elements::walk(const std::vector<std::int64_t>& box
 }
 
 // A reduce by lanes over the minor reduced dimension, one by one over the others.
-Expected<Value> Elements::fold(const Instruction& i, const Point& kept, const fusion::ReduceOrder& order) {
+Expected<Value> Elements::fold(const Instruction& i, const Point& kept, const hlo::ReduceOrder& order) {
   const Instruction& operand = *i.operand(0);
   const Shape& shape = operand.shape();
-  const Opcode op = fusion::reduce_op(i);
-  const DType sum_type = fusion::accumulator(op, i.shape().dtype());
+  const Opcode op = hlo::reduce_op(i);
+  const DType sum_type = hlo::accumulator(op, i.shape().dtype());
   std::vector<std::int64_t> outer_box;
   std::vector<std::size_t> outer_dims;
   const auto reduced = [&](std::int64_t d) { return std::ranges::find(i.dimensions(), d) != i.dimensions().end(); };
@@ -112,7 +113,7 @@ std::vector<std::int64_t> reduced_box(const Instruction& reduce) {
 }  // namespace
 
 Expected<Value> Elements::reduce(const Instruction& i, const Point& point, std::int64_t result) {
-  const fusion::ReduceOrder order = fusion::order_of(i);
+  const hlo::ReduceOrder order = hlo::order_of(i);
   if (order.by_lanes && fold_reduces && !b_.in_lanes()) return fold(i, point, order);
   TRY(reduce_together({{&i, point}}));
   return at(i, point, i.num_operands() == 2 ? ShapeIndex{} : ShapeIndex{result});
@@ -124,7 +125,7 @@ Expected<std::vector<Value>> Elements::reduce_step(const Instruction& i, const P
     const Value x = TRY(at(*i.operand(k), from));
     sofar.push_back(n == 1 ? convert(x, b_.type(sofar[0])) : x);
   }
-  const Opcode op = fusion::reduce_op(i);
+  const Opcode op = hlo::reduce_op(i);
   if (op != Opcode::Tuple) return std::vector<Value>{b_.line(op, b_.type(sofar[0]), sofar)};
   return apply(*i.to_apply(), sofar);
 }
@@ -137,7 +138,7 @@ Expected<> Elements::reduce_together(const std::vector<std::pair<const Instructi
     const std::int64_t n = i->num_operands() / 2;
     for (std::int64_t k = 0; k < n; ++k) {
       const Value v = TRY(at(*i->operand(n + k), {}));
-      initial.push_back(n == 1 ? convert(v, fusion::accumulator(fusion::reduce_op(*i), i->operand(0)->shape().dtype())) : v);
+      initial.push_back(n == 1 ? convert(v, hlo::accumulator(hlo::reduce_op(*i), i->operand(0)->shape().dtype())) : v);
     }
   }
   const auto step = [&](const Point& window, const std::vector<Value>& sofar) -> Expected<std::vector<Value>> {
@@ -184,8 +185,8 @@ Expected<Value> Elements::reduce_window(const Instruction& i, const Point& point
   for (const hlo::WindowDim& d : window) box.push_back(d.size);
   const DType type = shape.dtype();
   const bool plain = n == 1 && i.shape().dtype() == type && i.operand(n)->shape().dtype() == type;
-  const Opcode op = plain ? fusion::reducer_op(*i.to_apply()) : Opcode::Tuple;
-  const DType sum_type = fusion::accumulator(op, type);
+  const Opcode op = plain ? hlo::reducer_op(*i.to_apply()) : Opcode::Tuple;
+  const DType sum_type = hlo::accumulator(op, type);
   std::vector<Value> initial;
   for (std::int64_t k = 0; k < n; ++k) {
     const Value v = TRY(at(*i.operand(n + k), {}));

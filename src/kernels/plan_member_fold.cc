@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/try.h"
-#include "fusion/reduce_order.h"
+#include "hlo/reduce_order.h"
 #include "kernels/elements.h"
 
 namespace hloom::kernels {
@@ -21,7 +21,7 @@ class Planner {
  public:
   Planner(const MemberFold& fold, std::string name) : f_(fold), b_(std::move(name)) {
     const bool narrow = is_floating(f_.type) && bit_width(f_.type) < 32;
-    wide_ = narrow && fusion::reducer_op(*f_.reducer) != Opcode::Tuple;
+    wide_ = narrow && hlo::reducer_op(*f_.reducer) != Opcode::Tuple;
   }
 
   Expected<Kernel> plan() {
@@ -80,7 +80,7 @@ class Planner {
         continue;
       }
       pair[1] = x;
-      pair[0] = wide_ ? b_.line(fusion::reducer_op(*f_.reducer), DType::F32, pair)
+      pair[0] = wide_ ? b_.line(hlo::reducer_op(*f_.reducer), DType::F32, pair)
                       : TRY(elements.apply(*f_.reducer, pair))[0];
     }
     const Value result = wide_ ? b_.line(Opcode::Convert, f_.type, {pair[0]}) : pair[0];

@@ -65,15 +65,15 @@ class RowPlanner {
     for (const std::size_t d : along_) (d < space_.first_lane_dim ? outer : inner).push_back(d);
     std::int64_t extent = 1;
     for (const std::size_t d : inner) extent *= space_.dims[d];
-    const int lanes = reduces.empty() ? plain_lanes(p, extent) : fusion::order_of(*reduces[0]).lanes();
+    const int lanes = reduces.empty() ? plain_lanes(p, extent) : hlo::order_of(*reduces[0]).lanes();
     std::vector<Value> identities;
     for (const Instruction* r : reduces)
-      identities.push_back(b_.constant(sum_type(*r), hlo::identity_bits(fusion::reduce_op(*r), sum_type(*r))));
+      identities.push_back(b_.constant(sum_type(*r), hlo::identity_bits(hlo::reduce_op(*r), sum_type(*r))));
     const auto step = [&](const Point& window, const std::vector<Value>& sofar) -> Expected<std::vector<Value>> {
       const Index lane = index_of(b_.begin_loop(0, extent, lanes));
       std::vector<Value> partial;
       for (std::size_t k = 0; k < reduces.size(); ++k)
-        partial.push_back(b_.add_fold(fusion::reduce_op(*reduces[k]), identities[k]));
+        partial.push_back(b_.add_fold(hlo::reduce_op(*reduces[k]), identities[k]));
       Coordinates at = row;
       set(at, outer, window);
       set(at, inner, b_.delinearise(lane, extents(inner)));
@@ -200,11 +200,11 @@ class RowPlanner {
   }
 
   Value combine(const Instruction& reduce, Value a, Value b) {
-    return b_.line(fusion::reduce_op(reduce), sum_type(reduce), {a, b});
+    return b_.line(hlo::reduce_op(reduce), sum_type(reduce), {a, b});
   }
 
   static DType sum_type(const Instruction& reduce) {
-    return fusion::accumulator(fusion::reduce_op(reduce), reduce.shape().dtype());
+    return hlo::accumulator(hlo::reduce_op(reduce), reduce.shape().dtype());
   }
 
   Value recall(const Held& held, const Coordinates& at) {

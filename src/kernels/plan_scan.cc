@@ -27,7 +27,7 @@ int direction(const hlo::WindowDim& d, std::int64_t n) {
 }  // namespace
 
 std::int64_t scan_dimension(const Instruction& i) {
-  if (i.opcode() != Opcode::ReduceWindow || i.num_operands() != 2 || fusion::reducer_op(*i.to_apply()) == Opcode::Tuple) return -1;
+  if (i.opcode() != Opcode::ReduceWindow || i.num_operands() != 2 || hlo::reducer_op(*i.to_apply()) == Opcode::Tuple) return -1;
   const auto& window = i.attr<hlo::WindowAttr>().window;
   std::int64_t found = -1;
   for (std::size_t d = 0; d < window.size(); ++d) {
@@ -47,7 +47,7 @@ Expected<> plan_scan_into(Builder& b, const Instruction& fusion, const Places& p
   Elements e(b, [&](std::int64_t p, const ShapeIndex&, const Point& point, Value mask) -> Expected<Value> {
     return b.load(places.operands[static_cast<std::size_t>(p)], point, mask);
   });
-  const Opcode op = fusion::reducer_op(*i.to_apply());
+  const Opcode op = hlo::reducer_op(*i.to_apply());
   const DType type = shape.dtype();
   const bool narrow = op == Opcode::Add && is_floating(type) && bit_width(type) < 32;
   const DType sum_type = narrow ? DType::F32 : type;

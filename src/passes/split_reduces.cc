@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hlo/reduce_order.h"
 #include "passes/layout_graph.h"
 #include "passes/make.h"
 #include "passes/rewrite.h"
@@ -9,7 +10,6 @@
 namespace hloom::passes {
 namespace {
 
-constexpr std::int64_t kLanes = 64;  // partial values of a reduce over the minor dimension: see fusion/reduce_order.h
 // What one partial value takes one after the other, at most. With less, an f32 sum of equal numbers is right to 1e-5 or so.
 constexpr std::int64_t kLongestChain = 4096, kLongestColumn = 16384;
 constexpr std::int64_t kBlock = 8192, kColumnBlock = 1024;
@@ -42,10 +42,10 @@ std::optional<Cut> cut(const Instruction& i) {
   if (outermost == order.end()) return std::nullopt;
   const std::int64_t size = x.dim(*outermost), kept = std::max<std::int64_t>(i.shape().num_elements(), 1),
                      all = x.num_elements() / kept;
-  const bool by_lanes = is_reduced(i, x.rank() - 1);
-  const bool too_long = by_lanes ? all / kLanes > kLongestChain : all > kLongestColumn;
+  const hlo::ReduceOrder how = hlo::order_of(i);
+  const bool too_long = how.by_lanes ? all / how.lanes() > kLongestChain : all > kLongestColumn;
   if (!too_long && (kept >= kFew || all < kMany)) return std::nullopt;
-  const std::int64_t inner = all / size, wanted = (by_lanes ? kBlock : kColumnBlock) / inner;
+  const std::int64_t inner = all / size, wanted = (how.by_lanes ? kBlock : kColumnBlock) / inner;
   if (wanted <= 1 && inner == 1) return std::nullopt;
   Cut result{.dim = *outermost};
   if (wanted > 1) result.rows = rows_near(wanted, size);
@@ -88,8 +88,7 @@ class Splitter {
 
   Instruction* split(const Cut& cut) {
     const DType type = i_.shape().dtype();
-    const bool widens = combine_ == Opcode::Add && is_floating(type) && bit_width(type) < 32;
-    const DType sum = widens ? DType::F32 : type;
+    const DType sum = hlo::accumulator(combine_, type);
     Instruction* identity = make_.identity(combine_, sum);
     if (identity == nullptr) return nullptr;
     Instruction* x = in_blocks(make_.convert(i_.operand(0), sum), identity, cut);
@@ -125,13 +124,13 @@ class Splitter {
 bool is_packed_or_tiled(const Shape& shape) { return !shape.layout().is_plain(); }
 
 Instruction* split(Instruction& i) {
-  if (!is(&i, Opcode::Reduce) || i.num_operands() != 2) return nullptr;
-  const Shape &x = i.operand(0)->shape(), &initial = i.operand(1)->shape();
-  if (x.dtype() != i.shape().dtype() || initial.dtype() != x.dtype()) return nullptr;
+  if (!is(&i, Opcode::Reduce)) return nullptr;
+  const Opcode combine = hlo::reduce_op(i);
+  if (combine == Opcode::Tuple) return nullptr;
+  const Shape& x = i.operand(0)->shape();
   if (is_packed_or_tiled(x) || is_packed_or_tiled(i.shape()) || i.shape().num_elements() == 0) return nullptr;
-  const auto combine = simple_combiner(*i.to_apply());
-  const auto how = combine ? cut(i) : std::nullopt;
-  return how ? Splitter(i, *combine).split(*how) : nullptr;
+  const auto how = cut(i);
+  return how ? Splitter(i, combine).split(*how) : nullptr;
 }
 
 }  // namespace

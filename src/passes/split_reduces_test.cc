@@ -108,6 +108,7 @@ TEST(SplitReduces, ShortOnesAndMoreThanAFewStay) {
 TEST(SplitReduces, WhatOnePartialValueTakesIsBoundedForAnyNumberOfThem) {
   expect_same(reduce("f32", "[16,262208]", "[16]", "1"), 2);
   expect_same(reduce("f32", "[16400,16]", "[16]", "0"), 2);
+  expect_same(reduce("f32", "[4000,5]", "[]", "0,1"), 2);  // rows too short to go by lanes
 }
 
 // The sum of blocks of a narrow type is rounded once.

@@ -1,23 +1,23 @@
-// In which order a reduce takes its elements: the part of the numeric contract that fusions and kernels have to agree on.
+// In which order a reduce takes its elements: the part of the numeric contract that passes, fusions and kernels have to agree on.
 #pragma once
 
 #include <cstdint>
 
 #include "hlo/module.h"
 
-namespace hloom::fusion {
+namespace hloom::hlo {
 
 /// Partial values of a fold: a sum has this many on every machine.
 inline constexpr std::int64_t kFoldLanes = 64;
 
 /// The combining opcode of a reducer that is one commutative binary op of its two parameters, if it is; else Tuple.
-hlo::Opcode reducer_op(const hlo::Computation&);
+Opcode reducer_op(const Computation&);
 
 /// The combining opcode of a reduce of one array, in the array's own type; Tuple for any other.
-hlo::Opcode reduce_op(const hlo::Instruction& reduce);
+Opcode reduce_op(const Instruction& reduce);
 
 /// The type that a reduce keeps its value in: sums of narrow floats are kept in f32 and rounded once.
-DType accumulator(hlo::Opcode combine, DType);
+DType accumulator(Opcode combine, DType);
 
 /// How a reduce goes. It depends on the instruction alone, so a value is the same in whatever kernel it is made.
 struct ReduceOrder {
@@ -32,12 +32,6 @@ struct ReduceOrder {
 };
 
 /// Needs: a reduce.
-ReduceOrder order_of(const hlo::Instruction& reduce);
+ReduceOrder order_of(const Instruction& reduce);
 
-/// A reduce of one array that takes so few elements that they stand one after the other, without a loop: it costs what as many
-/// elementwise instructions do, and goes where they go.
-bool is_unrolled(const hlo::Instruction&);
-/// The most elements of such a reduce; and of dimensions whose elements a kernel makes side by side because they share one.
-inline constexpr std::int64_t kUnrolled = 4;
-
-}  // namespace hloom::fusion
+}  // namespace hloom::hlo

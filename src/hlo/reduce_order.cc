@@ -1,14 +1,11 @@
-#include "fusion/reduce_order.h"
+#include "hlo/reduce_order.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "hlo/identity.h"
 
-namespace hloom::fusion {
-
-using hlo::Instruction;
-using hlo::Opcode;
+namespace hloom::hlo {
 
 namespace {
 
@@ -16,7 +13,7 @@ constexpr std::int64_t kShortest = 8;  // elements of a minor dimension that goe
 
 }  // namespace
 
-Opcode reducer_op(const hlo::Computation& computation) {
+Opcode reducer_op(const Computation& computation) {
   const Instruction& root = *computation.root();
   if (root.num_operands() != 2 || computation.parameters().size() != 2) return Opcode::Tuple;
   const Instruction* a = computation.parameter(0);
@@ -61,7 +58,7 @@ ReduceOrder order_of(const Instruction& reduce) {
   };
   const std::int64_t last = shape.rank() - 1;
   if (op == Opcode::Tuple || last < 0 || !reduced(last) || shape.dim(last) < kShortest) return order;
-  if (!hlo::has_identity(op, accumulator(op, shape.dtype()))) return order;
+  if (!has_identity(op, accumulator(op, shape.dtype()))) return order;
   order.by_lanes = true;
   order.first = last;
   order.extent = shape.dim(last);
@@ -70,11 +67,4 @@ ReduceOrder order_of(const Instruction& reduce) {
   return order;
 }
 
-bool is_unrolled(const Instruction& i) {
-  if (i.opcode() != Opcode::Reduce || i.num_operands() != 2 || order_of(i).by_lanes) return false;
-  std::int64_t elements = 1;
-  for (const std::int64_t d : i.dimensions()) elements *= i.operand(0)->shape().dim(d);
-  return elements >= 1 && elements <= kUnrolled;
-}
-
-}  // namespace hloom::fusion
+}  // namespace hloom::hlo
