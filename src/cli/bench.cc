@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <sstream>
 
 #include "base/try.h"
@@ -54,22 +55,17 @@ class Ports {
       ports.args_.push_back(TRY(Buffer::allocate(shapes[i].size_bytes())));
       if (shapes[i].is_array()) compiler::store_literal(arguments[i], shapes[i], ports.args_[i].mutable_bytes());
     }
-    for (const runtime::Alias& alias : program.aliases) {
-      const auto parameter = static_cast<std::size_t>(alias.parameter), result = static_cast<std::size_t>(alias.result);
-      ports.donated_.push_back({parameter, result, TRY(Buffer::copy_of(ports.args_[parameter].bytes()))});
-    }
+    for (const runtime::Alias& alias : program.aliases)
+      TRY(ports.give_up(static_cast<std::size_t>(alias.parameter), static_cast<std::size_t>(alias.result)));
+    for (std::size_t i = 0; i < program.parameters.size(); ++i)
+      if (program.parameters[i].overwritten) TRY(ports.give_up(i, std::nullopt));
     return ports;
   }
 
-  std::span<Buffer> donated_args() {
-    for (const Donated& d : donated_) {
-      std::ranges::copy(d.value.bytes(), args_[d.parameter].mutable_bytes().begin());
-      args_[d.parameter] = donate(std::move(args_[d.parameter]));
-    }
-    return args_;
-  }
-  void take_back(Results& results) {
-    for (const Donated& d : donated_) args_[d.parameter] = std::move(results[d.result]);
+  /// Copies of what a run writes over, as one hands it over that has no use for it any more.
+  Expected<std::span<Buffer>> donated_args() {
+    for (const Overwritten& o : overwritten_) args_[o.parameter] = donate(TRY(Buffer::copy_of(o.value.bytes())));
+    return std::span<Buffer>(args_);
   }
 
   /// The same for runs that take memory, in which a donated parameter is its result's memory. Needs: filled once.
@@ -79,23 +75,30 @@ class Ports {
       results_.push_back(TRY(Buffer::allocate(result.size_bytes)));
       outputs_.push_back(results_.back().mutable_bytes());
     }
-    for (const Donated& d : donated_) outputs_[d.result] = inputs_[d.parameter];
+    for (const Overwritten& o : overwritten_)
+      if (o.result) outputs_[*o.result] = inputs_[o.parameter];
     return {};
   }
   runtime::DeviceValues restored() {
-    for (const Donated& d : donated_) std::ranges::copy(d.value.bytes(), inputs_[d.parameter].begin());
+    for (const Overwritten& o : overwritten_) std::ranges::copy(o.value.bytes(), inputs_[o.parameter].begin());
     return {inputs_, outputs_};
   }
 
  private:
-  struct Donated {
-    std::size_t parameter, result;
+  struct Overwritten {
+    std::size_t parameter;
+    std::optional<std::size_t> result;  // which lies in its memory
     Buffer value;
   };
 
+  Expected<> give_up(std::size_t parameter, std::optional<std::size_t> result) {
+    overwritten_.push_back({parameter, result, TRY(Buffer::copy_of(args_[parameter].bytes()))});
+    return {};
+  }
+
   std::vector<Buffer> args_, results_;
   std::vector<std::span<std::byte>> inputs_, outputs_;
-  std::vector<Donated> donated_;
+  std::vector<Overwritten> overwritten_;
 };
 
 struct Figures {
@@ -112,12 +115,10 @@ using Clocked = Expected<double>;
 
 // One run of a program for one device, as Executable::run() does it.
 Clocked run_once(const runtime::BufferRuns& runs, runtime::ThreadPool& pool, Ports& ports) {
-  const std::span<Buffer> args = ports.donated_args();
+  const std::span<Buffer> args = TRY(ports.donated_args());
   const Clock::time_point start = Clock::now();
-  Results results = TRY(runs.run(args, pool, {}));
-  const double seconds = seconds_since(start);
-  ports.take_back(results);
-  return seconds;
+  const Results results = TRY(runs.run(args, pool, {}));
+  return seconds_since(start);
 }
 
 // One run on several devices, as Executable::run_devices() does it.
@@ -154,7 +155,7 @@ Expected<double> copy_bandwidth(runtime::ThreadPool& pool) {
   double best = 0;
   for (int i = 0; i < 6; ++i) {
     const Clock::time_point start = Clock::now();
-    pool.parallel_copy(to.data(), from.data(), kBytes, pool.num_threads());
+    pool.parallel_copy(to.data(), from.data(), kBytes);
     best = std::max(best, 2.0 * static_cast<double>(kBytes) / seconds_since(start));
   }
   return best;

@@ -66,25 +66,25 @@ std::string_view BufferRuns::obstacle(const Buffer& arg, std::int64_t result) {
 }
 
 // What the program writes over without giving it as a result is copied, unless the caller has no use for it.
-Expected<> BufferRuns::add_input(const Buffer& arg, const Port& port, ResultState& state) const {
+Expected<> BufferRuns::add_input(const Buffer& arg, const Port& port, ThreadPool& pool, ResultState& state) const {
   const Buffer* input = &arg;
   const bool given_up = arg.is_donated() && !arg.is_immutable() && !arg.is_shared();
   if (port.overwritten && !given_up && arg.size_bytes() == port.size_bytes) {
     state.copies.push_back(TRY(Buffer::allocate(allocator_, port.size_bytes)));
     input = &state.copies.back();
-    std::ranges::copy(arg.bytes(), input->data_);
+    pool.parallel_copy(input->data_, arg.data_, port.size_bytes);
   }
   state.inputs.push_back({input->data_, static_cast<std::size_t>(input->size_bytes_)});
   return {};
 }
 
-Expected<> BufferRuns::fill(std::span<Buffer> args, ResultState& state) const {
+Expected<> BufferRuns::fill(std::span<Buffer> args, ThreadPool& pool, ResultState& state) const {
   const Program& program = executor_.program();
   if (args.size() != program.parameters.size())
     return fail(Code::InvalidArgument, program.name, ": expects ", program.parameters.size(), " arguments, found ",
                 args.size());
   state.copies.reserve(args.size());  // inputs are taken from its elements
-  for (std::size_t i = 0; i < args.size(); ++i) TRY(add_input(args[i], program.parameters[i], state));
+  for (std::size_t i = 0; i < args.size(); ++i) TRY(add_input(args[i], program.parameters[i], pool, state));
   for (std::size_t r = 0; r < program.results.size(); ++r) {
     const std::int64_t p = parameter_of_result_[r];
     const Buffer* donor = p < 0 ? nullptr : &args[static_cast<std::size_t>(p)];
@@ -123,7 +123,7 @@ Expected<Results> BufferRuns::run(std::span<Buffer> args, ThreadPool& pool, cons
   results.pool_ = pool_;
   results.state_ = pool_->take().release();
   ResultState& state = *results.state_;
-  TRY(fill(args, state));
+  TRY(fill(args, pool, state));
   TRY(executor_.execute(state.inputs, state.outputs, pool, options));
   take_donated(args, state);
   return results;

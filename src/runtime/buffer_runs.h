@@ -52,8 +52,8 @@ class BufferRuns {
   Expected<Results> run(std::span<Buffer> args, ThreadPool& pool, const RunOptions& options) const;
 
  private:
-  Expected<> fill(std::span<Buffer> args, ResultState& state) const;
-  Expected<> add_input(const Buffer& arg, const Port& port, ResultState& state) const;
+  Expected<> fill(std::span<Buffer> args, ThreadPool& pool, ResultState& state) const;
+  Expected<> add_input(const Buffer& arg, const Port& port, ThreadPool& pool, ResultState& state) const;
   static std::string_view obstacle(const Buffer& arg, std::int64_t result);
   void take_donated(std::span<Buffer> args, ResultState& state) const;
 

@@ -23,12 +23,6 @@ namespace {
 
 constexpr std::int64_t kRunsOfProcessor = 4;
 
-void copy(ThreadPool& pool, std::byte* to, const std::byte* from, std::int64_t size_bytes) {
-  const std::int64_t workers = std::min<std::int64_t>(size_bytes / kCopyPart, pool.num_threads());
-  if (workers > 1) return pool.parallel_copy(to, from, size_bytes, static_cast<int>(workers));
-  if (size_bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(size_bytes));
-}
-
 // One run of a program.
 class Run {
  public:
@@ -46,7 +40,7 @@ class Run {
     for (const Alias& alias : program_.aliases) {
       const std::span<std::byte> from = parameters[static_cast<std::size_t>(alias.parameter)];
       const std::span<std::byte> to = results[static_cast<std::size_t>(alias.result)];
-      if (from.data() != to.data()) copy(pool_, to.data(), from.data(), static_cast<std::int64_t>(to.size()));
+      if (from.data() != to.data()) pool_.parallel_copy(to.data(), from.data(), static_cast<std::int64_t>(to.size()));
     }
   }
 
@@ -141,8 +135,8 @@ class Run {
           if (base::has_failed(state_.status)) return failure(operation);
           break;
         case Kind::Copy:
-          copy(pool_, static_cast<std::byte*>(pointers(operation)[1]),
-               static_cast<const std::byte*>(pointers(operation)[0]), operation.count);
+          pool_.parallel_copy(static_cast<std::byte*>(pointers(operation)[1]),
+                              static_cast<const std::byte*>(pointers(operation)[0]), operation.count);
           if constexpr (kObserved) observe(operation);
           break;
         case Kind::EnterLoop: iteration(operation) = 0; break;

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/run_status.h"
 #include "base/try.h"
+#include "runtime/threads.h"
 
 namespace hloom::runtime {
 namespace {

@@ -10,9 +10,6 @@
 
 namespace hloom::runtime {
 
-/// Below this many bytes a thread's wake costs more than its share of a copy.
-inline constexpr std::int64_t kCopyPart = 256 << 10;
-
 /// One operation. Steps with others inside become jumps, so that a run needs no stack.
 struct Operation {
   enum class Kind : std::uint8_t {

@@ -169,7 +169,7 @@ void ThreadPool::parallel_for_blocks(base::KernelFunction function, void* const*
   run(workers, body, &work);
 }
 
-void ThreadPool::parallel_copy(std::byte* to, const std::byte* from, std::int64_t size_bytes, int workers) {
+void ThreadPool::parallel_copy(std::byte* to, const std::byte* from, std::int64_t size_bytes) {
   constexpr std::int64_t kLine = 64;
   struct Work {
     std::byte* to;
@@ -183,7 +183,8 @@ void ThreadPool::parallel_copy(std::byte* to, const std::byte* from, std::int64_
     const std::int64_t end = std::min(first_block(lines, w + 1, n) * kLine, all.size_bytes);
     if (begin < end) std::memcpy(all.to + begin, all.from + begin, static_cast<std::size_t>(end - begin));
   };
-  run(workers, body, &work);
+  const std::int64_t workers = std::clamp<std::int64_t>(size_bytes / kCopyPart, 1, num_threads());
+  run(static_cast<int>(workers), body, &work);
 }
 
 namespace {

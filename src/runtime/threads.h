@@ -17,6 +17,9 @@
 
 namespace hloom::runtime {
 
+/// Below this many bytes a thread's wake costs more than its share of a copy.
+inline constexpr std::int64_t kCopyPart = 256 << 10;
+
 /// Memory for the workers of one run, worker w's at base + w·stride; null where nothing is needed.
 struct Scratch {
   std::byte* base = nullptr;
@@ -71,8 +74,8 @@ class ThreadPool final : public SurvivesFork {
   };
   static bool is_within_work();
 
-  /// Copies with up to `workers` threads. Needs: no overlap.
-  void parallel_copy(std::byte* to, const std::byte* from, std::int64_t size_bytes, int workers);
+  /// Copies with as many threads as get kCopyPart each. Needs: no overlap.
+  void parallel_copy(std::byte* to, const std::byte* from, std::int64_t size_bytes);
 
  private:
   struct Slot;

@@ -213,10 +213,10 @@ TEST(ThreadPool, PoolsComeAndGo) {
 
 TEST(ThreadPool, CopiesAllBytes) {
   ThreadPool pool(3);
-  for (std::size_t size : {0u, 1u, 63u, 64u, 65u, 1000u, 100001u}) {
+  for (std::size_t size : {0u, 1u, 63u, 64u, 65u, 1000u, 524289u, 800001u}) {
     std::vector<std::byte> from(size), to(size + 1, std::byte{0xee});
     for (std::size_t i = 0; i < size; ++i) from[i] = static_cast<std::byte>(i * 7 + 1);
-    pool.parallel_copy(to.data(), from.data(), static_cast<std::int64_t>(size), 3);
+    pool.parallel_copy(to.data(), from.data(), static_cast<std::int64_t>(size));
     EXPECT_TRUE(std::equal(from.begin(), from.end(), to.begin()));
     EXPECT_EQ(to[size], std::byte{0xee});
   }
