@@ -5,6 +5,7 @@
 // below 1/2), and kLn2Low costs one rounding.
 #pragma once
 
+#include "functions/double_word.h"
 #include "functions/real.h"
 
 namespace hloom::functions {
@@ -41,6 +42,11 @@ struct ExponentialParts {
   }
   /// e^r - 1 - r.
   Value<B, T> tail() const { return r * r * quotient(); }
+  /// e^x = 2^n·(high + low), all but what the polynomial lacks.
+  DoubleWord<B, T> mantissa() const {
+    const Value<B, T> minus_one = r + (tail() + r_low());
+    return exact_sum_ordered(r(T{1}), minus_one);
+  }
   /// e^x, rounded twice: in r and at the end.
   Value<B, T> whole() const { return scale(fma(fma(quotient(), r, T{1}), r, T{1}), n); }
 };
@@ -68,14 +74,17 @@ Value<B, T> exponential(Value<B, T> x) {
 /// 1/(1 + e^-x) as e^min(x,0)/(1 + e^-|x|), so that nothing overflows and small results keep their digits.
 template <class B, class T>
 Value<B, T> logistic(Value<B, T> x) {
+  using V = Value<B, T>;
   const auto parts = split_exponent(larger(kExpLow<T>, -abs(x)));
-  const Value<B, T> e = parts.whole();
-  const Value<B, T> sum = 1 + e;
-  const Value<B, T> quotient = select(x < 0, e, T{1}) / sum;
-  // What rounding the sum lost comes off by the derivative. 1/sum is the quotient, or 1 less it.
-  const Value<B, T> lost = e - (sum - 1);
-  const Value<B, T> inverse = select(x < 0, 1 - quotient, quotient);
-  return fma(quotient * lost, -inverse, quotient);
+  const auto m = parts.mantissa();
+  const DoubleWord<B, T> e{scale(m.high, parts.n), scale(m.low, parts.n)};
+  const DoubleWord<B, T> sum = exact_sum_ordered(x(T{1}), e.high);
+  const auto negative = x < 0;
+  const V above = select(negative, e.high, T{1}), above_low = select(negative, e.low, T{0});
+  const V quotient = above / sum.high;
+  // What the division and the parts below left. 1/sum is the quotient, or 1 less it.
+  const V left = fma(-quotient, sum.high, above) + fma(-quotient, sum.low + e.low, above_low);
+  return fma(left, select(negative, 1 - quotient, quotient), quotient);
 }
 
 /// e^x - 1. With s = 2^(n-1): 2·(s·(e^r - 1) + (s - 1/2)), where s - 1/2 is exact or of no weight.
@@ -93,25 +102,41 @@ Value<B, T> exponential_minus_one(Value<B, T> x) {
 /// (tanh(x) - x)/x^3 in x^2, for |x| <= 0.5626. tools/fit_polynomial.py tanh_f32.
 inline constexpr float kTanhF32[] = {-0.33333313f, 0.13332437f, -0.053835757f, 0.021000542f, -0.0061702183f};
 
-/// tanh of a float: an odd polynomial up to 0.55, 1 - 2/(e^2|x| + 1) beyond, where that is above 1/2.
+/// tanh of a float: an odd polynomial up to 0.55, 1 - 2/(e^2|x| + 1) beyond, where that is above 1/2. What the sum, the
+/// division and the difference lose is put back.
 template <class B>
 Value<B, float> tanh(Value<B, float> x) {
   using V = Value<B, float>;
   const V a = smaller(9.1f, abs(x));  // from there the result is 1
   const auto parts = split_exponent(a + a);
   const V s = power_of_two(parts.n);
-  const V large = 1.0f - 2.0f / fma(s, parts.r + parts.tail(), s + 1.0f);
+  const V minus_one = parts.r + parts.tail(), s_and_one = s + 1.0f;
+  const V sum = fma(s, minus_one, s_and_one);
+  const V sum_low = fma(s, minus_one, s_and_one - sum);
+  const V quotient = 2.0f / sum;
+  const V left = fma(-quotient, sum, 2.0f) - quotient * sum_low;  // of 2, so that left/sum is left·quotient/2
+  const auto difference = exact_sum_ordered(x(1.0f), -quotient);
+  const V large = difference.high + fma(left * quotient, -0.5f, difference.low);
   const V square = a * a;
   const V small = fma(a * square, polynomial(square, kTanhF32), a);
   return with_sign(select(a < 0.55f, small, large), x);
 }
 
-/// tanh of a double: t/(t + 2) with t = e^2|x| - 1.
+/// tanh of a double: with t = e^2|x| - 1, t/(t + 2) for small ones, else 1 - 2/(t + 2), and what the sum, the division
+/// and the difference lose.
 template <class B>
 Value<B, double> tanh(Value<B, double> x) {
-  const Value<B, double> a = smaller(22.0, abs(x));  // from there the result is 1
-  const Value<B, double> t = exponential_minus_one(a + a);
-  return with_sign(t / (t + 2), x);
+  using V = Value<B, double>;
+  const V a = smaller(22.0, abs(x));  // from there the result is 1
+  const V t = exponential_minus_one(a + a);
+  const auto small = a < 0.55;
+  const auto sum = exact_sum(t, x(2));
+  const V above = select(small, t, x(2));
+  const V quotient = above / sum.high;
+  const V left = fma(-quotient, sum.high, above) - quotient * sum.low;
+  const V rest = left * select(small, fma(quotient, -0.5, 0.5), 0.5 * quotient);  // left/sum
+  const auto difference = exact_sum_ordered(x(1), -quotient);
+  return with_sign(select(small, quotient + rest, difference.high + (difference.low - rest)), x);
 }
 
 /// sinh and cosh of x over 2^n.

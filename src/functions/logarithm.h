@@ -5,6 +5,7 @@
 // parts of which e·kLn2 is added last.
 #pragma once
 
+#include "functions/double_word.h"
 #include "functions/real.h"
 
 namespace hloom::functions {
@@ -74,19 +75,23 @@ Value<B, T> logarithm(Value<B, T> x) {
   return select(x > 0, result, select(x == x(0), -kInfinity<T>, x(kNaN<T>)));
 }
 
-/// log(1 + x).
+/// log(1 + x + x_low). Needs: x_low small against 1 + x.
 template <class B, class T>
-Value<B, T> log_plus_one(Value<B, T> x) {
+Value<B, T> log_plus_one(Value<B, T> x, Value<B, T> x_low) {
   using V = Value<B, T>;
   constexpr T kTiny = sizeof(T) == 4 ? T(0x1p-25) : T(0x1p-54);
   constexpr T kHuge = sizeof(T) == 4 ? T(0x1p30) : T(0x1p60);
   const V y = 1 + x;
   const auto parts = split_logarithm(y);
-  const V lost = select(x < 1, x - (y - 1), 1 - (y - x));
+  const V lost = select(x < 1, x - (y - 1), 1 - (y - x)) + x_low;
   const V f = parts.f + select(x < kHuge, lost * parts.inverse_scale, T{0});
   const V result = select(x < kInfinity<T>, logarithm_of(parts.e, f), x);
   const V inside = select(x > -1, result, select(x == x(-1), -kInfinity<T>, x(kNaN<T>)));
   return select(abs(x) < kTiny, x, inside);
+}
+template <class B, class T>
+Value<B, T> log_plus_one(Value<B, T> x) {
+  return log_plus_one(x, x(T{0}));
 }
 
 /// asinh: log(1 + (a + a^2/(1 + √(a^2 + 1)))), a = |x|; log(2a) for large ones.
@@ -101,15 +106,18 @@ Value<B, double> inverse_sinh(Value<B, double> x) {
   return with_sign(result, x);
 }
 
-/// acosh: log(1 + (t + √(t·(t + 2)))), t = x - 1; log(2x) for large ones.
+/// acosh: log(1 + (t + √(t·(t + 2)))), t = x - 1, the sum to twice the bits; log(2x) for large ones.
 template <class B>
 Value<B, double> inverse_cosh(Value<B, double> x) {
   using V = Value<B, double>;
   const Value<B, bool> large = x > 0x1p60;
   const V t = x - 1;
-  const V inner = select(large, x, t + sqrt(t * (t + 2)));
-  const V result = log_plus_one(inner) + select(large, Real<double>::kLn2, x(0));
-  return select(x < 1, kNaN<double>, result);
+  const auto square = exact_product(t, t + 2);
+  const V root = sqrt(square.high);
+  const V root_low = select(t > 0, 0.5 * (fma(-root, root, square.high) + square.low) / root, x(0));
+  const auto inner = exact_sum_ordered(root, t);
+  const V result = log_plus_one(select(large, x, inner.high), select(large, 0.0, inner.low + root_low));
+  return select(x < 1, kNaN<double>, result + select(large, Real<double>::kLn2, x(0)));
 }
 
 /// atanh: log(1 + 2a/(1 - a))/2, a = |x|.

@@ -1,14 +1,20 @@
 // Roots: rsqrt and cbrt. (sqrt is an operation of the builders.)
 #pragma once
 
+#include "functions/double_word.h"
 #include "functions/real.h"
 
 namespace hloom::functions {
 
-/// 1/√x: two operations, two roundings.
+/// 1/√x: two operations, and a step of Newton's for what their roundings lost, y + y·(1 - x·y²)/2.
 template <class B, class T>
 Value<B, T> reciprocal_sqrt(Value<B, T> x) {
-  return T{1} / sqrt(x);
+  using V = Value<B, T>;
+  const V y = T{1} / sqrt(x);
+  const auto root = exact_product(x, y);
+  const V left = fma(-root.low, y, fma(-root.high, y, T{1}));
+  const auto ordinary = (x > 0) & (x < kInfinity<T>);
+  return select(ordinary, fma(y * T{0.5}, left, y), y);
 }
 
 /// r^(-1/3) for r in [0.9097, 1.0993]. tools/fit_polynomial.py cbrt.

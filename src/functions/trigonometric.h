@@ -5,6 +5,7 @@
 // double: x times those digits of 1/2π that matter. See reduce_huge().
 #pragma once
 
+#include "functions/double_word.h"
 #include "functions/real.h"
 
 namespace hloom::functions {
@@ -74,11 +75,22 @@ Value<B, T> sine_in(const Quadrant<B, T>& x, int shift) {
   const auto sign = (q & Bits{2}) << static_cast<Bits>(8 * sizeof(T) - 2);
   return bits_as<T>(bits(select(odd, cosine_of(x), sine_of(x))) ^ sign);
 }
-template <class B, class T>
-Value<B, T> tangent_in(const Quadrant<B, T>& x) {
-  const auto odd = (x.q & UnsignedOf<T>{1}) != x.q(0);
-  const Value<B, T> s = sine_of(x), c = cosine_of(x);
-  return select(odd, -c, s) / select(odd, s, c);
+/// The quotient of both with what they and the division lost put back.
+template <class B>
+Value<B, double> tangent_in(const Quadrant<B, double>& x) {
+  using V = Value<B, double>;
+  const V square = x.r * x.r;
+  const auto s = exact_sum_ordered(x.r, fma(x.r * square, polynomial(square, kSinF64), x.r_low));
+  const V slope = fma(x.r, polynomial(square, kCosF64), -x.r_low);  // (cos - 1)/r
+  const V c_high = fma(x.r, slope, 1.0);
+  const DoubleWord<B, double> c{c_high, fma(x.r, slope, 1 - c_high)};
+  const auto odd = (x.q & std::uint64_t{1}) != x.q(0);
+  const V above = select(odd, -c.high, s.high), above_low = select(odd, -c.low, s.low);
+  const V below = select(odd, s.high, c.high), below_low = select(odd, s.low, c.low);
+  const V inverse = 1 / below;
+  const V quotient = above * inverse;
+  const V left = fma(-quotient, below, above) + fma(-quotient, below_low, above_low);
+  return fma(left, inverse, quotient);
 }
 
 }  // namespace hloom::functions
