@@ -15,6 +15,7 @@
 #include "passes/expand_structure.h"
 #include "passes/fold_constants.h"
 #include "passes/inline_calls.h"
+#include "passes/lift_constants.h"
 #include "passes/open_fusions.h"
 #include "passes/propagate_memory_space.h"
 #include "passes/recognize_custom_calls.h"
@@ -48,6 +49,7 @@ constexpr Pass kAll[] = {
     {"expand-structure", expand_structure, "forward domains; number the one device 0"},
     {"fold-constants", fold_constants, "compute what depends on constants alone"},
     {"inline-calls", inline_calls, "put called computations in the place of their calls"},
+    {"lift-constants", lift_constants, "give fusions their constant arrays from outside"},
     {"open-fusions", open_fusions, "inline fusions that are not one kernel"},
     {"propagate-memory-space", propagate_memory_space, "write memory spaces and splits into fused computations"},
     {"recognize-custom-calls", recognize_custom_calls, "make custom calls that are opcodes those opcodes"},

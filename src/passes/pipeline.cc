@@ -45,6 +45,12 @@ Expected<Changed> run_expansions(hlo::Module& module, const RunOptions& options)
   return run_all(kExpansions, module, options);
 }
 
+// What kernels, routines and steps ask of the instructions that they do, whoever chose the layouts and the schedule.
+Expected<Changed> run_demands(hlo::Module& module, const RunOptions& options) {
+  constexpr std::array<std::string_view, 1> kDemands = {"lift-constants"};
+  return run_all(kDemands, module, options);
+}
+
 }  // namespace
 
 Expected<Changed> run_placement(hlo::Module& module, const RunOptions& options) {
@@ -73,8 +79,9 @@ std::span<const Pass* const> standard() {
 Expected<Changed> run_standard(hlo::Module& module, const RunOptions& options) {
   const Changed expanded = TRY(run_expansions(module, options));
   if (module.config().is_scheduled) {
+    const Changed fitted = TRY(run_demands(module, options));
     const Changed placed = TRY(run_placement(module, options));
-    return expanded | placed;
+    return expanded | fitted | placed;
   }
   constexpr std::array<std::string_view, 8> kLast = {"remove-barriers",
                                                      "simplify-tuples",
@@ -86,8 +93,9 @@ Expected<Changed> run_standard(hlo::Module& module, const RunOptions& options) {
                                                      "remove-dead"};
   const Changed settled = TRY(run_to_fixed_point(standard(), module, kMaxRounds, options));
   const Changed ended = TRY(run_all(kLast, module, options));
+  const Changed fitted = TRY(run_demands(module, options));
   const Changed placed = TRY(run_placement(module, options));
-  return expanded | settled | ended | placed;
+  return expanded | settled | ended | fitted | placed;
 }
 
 }  // namespace hloom::passes
