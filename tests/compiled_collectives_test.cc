@@ -516,5 +516,29 @@ ENTRY e { x = f32[6] parameter(0)
   }
 }
 
+// Device 1 draws once more than device 0.
+TEST(Random, EachDeviceHasAStateOfItsOwn) {
+  expect_equal(R"(HloModule m, replica_count=2
+draw { t = () parameter(0)
+  ROOT s = u64[2] rng-get-and-update-state(), delta=5 }
+none { t = () parameter(0)
+  z = u64[] constant(0)
+  ROOT s = u64[2] broadcast(z), dimensions={} }
+ENTRY e {
+  first = u64[2] rng-get-and-update-state(), delta=3
+  me = u32[] replica-id()
+  one = u32[] constant(1)
+  is_one = pred[] compare(me, one), direction=EQ
+  empty = () tuple()
+  second = u64[2] conditional(is_one, empty, empty), true_computation=draw, false_computation=none
+  last = u64[2] rng-get-and-update-state(), delta=7, control-predecessors={second}
+  a = f32[] constant(0)
+  b = f32[] constant(1)
+  number = f32[3] rng(a, b), distribution=rng_uniform, control-predecessors={last}
+  ROOT r = (u64[2], u64[2], u64[2], f32[3]) tuple(first, second, last, number)
+})",
+               ByDevice(2));
+}
+
 }  // namespace
 }  // namespace hloom

@@ -28,6 +28,7 @@
 #include "hloom/cancel_token.h"
 #include "hloom/error.h"
 #include "hloom/host_allocator.h"
+#include "hloom/host_transfers.h"
 #include "hloom/shape.h"
 #include "hloom/worker_pool.h"
 
@@ -70,6 +71,11 @@ struct CompileOptions {
 
 struct RunOptions {
   const CancelToken* cancel = nullptr;  ///< null: the run goes to its end
+  /// What infeeds, outfeeds and transfers of the program take from and give to, for each device; they outlive the run. Without,
+  /// such an instruction ends the run with FailedPrecondition.
+  std::span<HostTransfers> hosts = {};
+  /// The longest that an instruction waits for its host; then the run ends with DeadlineExceeded. 0: for ever.
+  std::chrono::milliseconds host_timeout = std::chrono::minutes(5);
 };
 
 /// What was decided about an array that a program updates: written where it is, or copied first.

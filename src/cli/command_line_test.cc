@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "arrays/npz.h"
 #include "cli/arguments.h"
 #include "cli/random_values.h"
 #include "cli/source.h"
@@ -59,6 +61,7 @@ class CommandLine : public testing::Test {
 
   void write(const std::string& name, const std::string& text) { std::ofstream(folder_ + "/" + name) << text; }
   std::string read(const std::string& name) { return contents(folder_ + "/" + name); }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
   bool exists(const std::string& name) { return std::filesystem::exists(folder_ + "/" + name); }
 
   /// `words` are for the shell, hloom's in place of "hloom".
@@ -296,6 +299,59 @@ TEST_F(CommandLine, RunsSeveralDevices) {
   }
   const Outcome bench = hloom("bench ring.hlo --inputs in.npy --seconds=0 --json");
   EXPECT_EQ(bench.status, 0) << bench.err;
+}
+
+// Adds up what infeeds give; feeds the sum back.
+constexpr const char* kFed = R"(HloModule fed
+
+ENTRY e {
+  t = token[] after-all()
+  i = (bf16[2], token[]) infeed(t)
+  x = bf16[2] get-tuple-element(i), index=0
+  u = token[] get-tuple-element(i), index=1
+  j = (bf16[2], token[]) infeed(u)
+  y = bf16[2] get-tuple-element(j), index=0
+  v = token[] get-tuple-element(j), index=1
+  s = bf16[2] add(x, y)
+  o = token[] outfeed(s, v), outfeed_shape=bf16[2]
+  c = (bf16[2], u32[], token[]) send(x, o), channel_id=4, is_host_transfer=true
+  d = token[] send-done(c), channel_id=4, is_host_transfer=true
+  ROOT r = () tuple()
+}
+)";
+
+TEST_F(CommandLine, FilesServeAsTheHost) {
+  write("fed.hlo", kFed);
+  const auto array = [](std::uint16_t a, std::uint16_t b) {
+    arrays::Array bits{DType::U16, {2}, std::vector<std::byte>(4)};
+    std::memcpy(bits.bytes.data(), &a, 2);
+    std::memcpy(bits.bytes.data() + 2, &b, 2);
+    return bits;
+  };
+  arrays::Npz in, want;
+  in.add("infeed0", array(0x3f80, 0x4000));  // 1, 2
+  in.add("infeed1", array(0x4040, 0x4080));  // 3, 4
+  want.add("outfeed0", array(0x4080, 0x40c0));
+  want.add("send4_0", array(0x3f80, 0x4000));
+  ASSERT_TRUE(arrays::write_npz(path("in.npz"), in));
+  for (const std::string how : {"", " --interpret"}) {
+    const Outcome outcome = hloom("run fed.hlo --host-in in.npz --host-out out.npz" + how);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const auto got = arrays::read_npz(path("out.npz"));
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->names().size(), 2u);
+    for (const std::string& name : want.names()) {
+      ASSERT_TRUE(got->contains(name));
+      EXPECT_EQ(*got->find(name), *want.find(name));
+    }
+    EXPECT_THAT(hloom("run fed.hlo" + how).err, HasSubstr("i: takes from the host's infeed: the queue is closed"));
+  }
+  in.add("infeed2", array(0, 0));
+  ASSERT_TRUE(arrays::write_npz(path("more.npz"), in));
+  EXPECT_THAT(hloom("run fed.hlo --host-in more.npz").err, HasSubstr("left 1 values of infeed"));
+  in.add("infeed9", array(0, 0));
+  ASSERT_TRUE(arrays::write_npz(path("wrong.npz"), in));
+  EXPECT_THAT(hloom("run fed.hlo --host-in wrong.npz").err, HasSubstr("nothing takes the array infeed9"));
 }
 
 TEST_F(CommandLine, WordsSayHowManyDevicesThereAre) {

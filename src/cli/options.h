@@ -21,6 +21,7 @@ struct Options {
   std::optional<bool> bench_scale;  ///< of a corpus folder: bench.hlo instead of program.hlo; empty: the command's own
 
   std::string inputs, output, expect;  ///< paths; empty: none
+  std::string host_in, host_out;         ///< paths; empty: none
   std::string random;  ///< the seed as written; empty: not asked for
   std::uint64_t random_seed = 0;
   std::optional<double> rtol, atol;

@@ -156,6 +156,10 @@ void add_run(CLI::App& app, Options& o) {
   run->add_option("--atol", o.atol, "Absolute tolerance; default 0, or the folder's")
       ->option_text("X")
       ->check(CLI::NonNegativeNumber);
+  run->add_option("--host-in", o.host_in, "What infeeds take: infeed0, infeed1, … of this .npz; recvC_0, … for channel C")
+      ->option_text("FILE");
+  run->add_option("--host-out", o.host_out, "Write what outfeeds and sends give, outfeed0, …, sendC_0, …, to this .npz")
+      ->option_text("FILE");
   run->add_flag("--interpret", o.interpret, "Interpret instead of compiling");
   run->add_flag("--check-nans", o.check_nans, "Name the first instruction that makes a NaN or an infinity; slowly");
   add_threads(*run, o);

@@ -6,6 +6,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/demands.h"
+#include "cli/host_files.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/results.h"
@@ -27,13 +28,14 @@ namespace {
 using Arguments = std::vector<std::vector<hlo::Literal>>;
 
 Expected<Results> run_interpreted(const Source& source, const hlo::Module& module, const Devices& devices,
-                                  const Arguments& arguments) {
+                                  const Arguments& arguments, HostFiles& host) {
   const Progress progress("interpreting " + source.path);
   std::vector<std::vector<hlo::Literal>> values;
   for (const auto& leaves : arguments) values.push_back(compiler::arguments_of(module, leaves));
   interp::Options options;
   options.replicas = devices.replicas;
   options.partitions = devices.partitions;
+  options.hosts = host.transfers();
   const std::vector<hlo::Literal> of_device = TRY(interp::interpret_devices(module, values, options));
   Results results;
   for (const hlo::Literal& value : of_device) {
@@ -81,7 +83,7 @@ Expected<compiler::Compiled> compile_and_dump(const Options& options, const Sour
 }
 
 Expected<Results> run_compiled(const Options& options, const Source& source, std::unique_ptr<hlo::Module> module,
-                               const Arguments& arguments) {
+                               const Arguments& arguments, HostFiles& host) {
   compiler::Compiled compiled = TRY(compile_and_dump(options, source, std::move(module)));
   const std::vector<Shape> parameters = compiler::parameter_leaves(*compiled.module),
                            shapes = compiler::result_leaves(*compiled.module);
@@ -93,6 +95,7 @@ Expected<Results> run_compiled(const Options& options, const Source& source, std
   const std::function<void(const runtime::StepEvent&)> observer = [&](const runtime::StepEvent& e) { profile.add(e); };
   runtime::RunOptions run_options;
   if (options.profile) run_options.observer = &observer;
+  run_options.hosts = host.transfers();
   profile.start();
   Results results = TRY(compiler::execute_literals(devices, parameters, shapes, arguments, run_options,
                                                    collective_timeout(options)));
@@ -148,8 +151,10 @@ Expected<int> run(const Options& options) {
     for (auto& of_device : arguments) of_device = TRY(compiler::with_sizes(parameters, std::move(of_device)));
   }
   if (options.check_nans) return check_nans(options, source, std::move(module), devices, arguments);
-  Results results = options.interpret ? TRY(run_interpreted(source, *module, devices, arguments))
-                                            : TRY(run_compiled(options, source, std::move(module), arguments));
+  HostFiles host = TRY(HostFiles::read(options, *module, devices));
+  Results results = options.interpret ? TRY(run_interpreted(source, *module, devices, arguments, host))
+                                      : TRY(run_compiled(options, source, std::move(module), arguments, host));
+  TRY(host.write(options));
   for (auto& of_device : results) of_device = compiler::without_sizes(written, std::move(of_device));
   return deliver(options, source, results);
 }

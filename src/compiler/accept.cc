@@ -11,7 +11,7 @@ namespace hloom::compiler {
 namespace {
 
 Expected<> accept_leaf(const hlo::Instruction& i, const Shape& leaf) {
-  if (leaf.is_token()) return {};
+  if (leaf.is_token() || leaf.dtype() == DType::Buffer) return {};
   if (!leaf.is_array()) return fail(Code::Unimplemented, i.name(), ": no code yet for values of type ", leaf);
   if (!leaf.element_count())
     return fail(Code::Unimplemented, i.name(), ": no code for sizes that have no bound, as in ", leaf);

@@ -273,13 +273,10 @@ class ProgramBuilder {
     }
   }
 
-  // The program has one state, however many instructions read it.
+  // Each device has one state, however many instructions read it.
   Expected<> random_state(const Instruction& i, Steps& to) {
-    if (const std::int64_t devices = num_devices(c_.program); devices > 1)
-      return fail(Code::Unimplemented, i.name(), ": no code yet for a state of random numbers on each of ", devices,
-                  " devices");
-    if (!rng_state_) rng_state_ = std::make_shared<library::RngState>();
-    add_routine(i, library::plan_rng_state(rng_state_, i.attr<hlo::RngStateAttr>().delta), to);
+    if (!rng_states_) rng_states_ = std::make_shared<library::RngStates>(num_devices(c_.program));
+    add_routine(i, library::plan_rng_state(rng_states_, i.attr<hlo::RngStateAttr>().delta), to);
     return {};
   }
 
@@ -287,7 +284,9 @@ class ProgramBuilder {
     using Kind = library::Argument::Kind;
     switch (a.kind) {
       case Kind::Descriptor: return constant_slice(std::move(r.descriptor));
-      case Kind::Status: return status_slice();
+      case Kind::Status: return own_slice(status_, runtime::Allocation::Kind::Status, sizeof(base::RunStatus));
+      case Kind::Device: return own_slice(device_, runtime::Allocation::Kind::Device, sizeof(std::int64_t));
+      case Kind::HostPort: return own_slice(host_, runtime::Allocation::Kind::HostPort, sizeof(void*));
       case Kind::Operand: return operand_slice(i, a.number);
       case Kind::Result: return to_runtime(c_.assignment.slice(i, a.number));
       case Kind::Workspace: break;
@@ -320,10 +319,10 @@ class ProgramBuilder {
     return {routine_constants_.back(), 0, size};
   }
 
-  runtime::Slice status_slice() {
-    constexpr std::int64_t kBytes = sizeof(base::RunStatus);
-    if (status_ < 0) status_ = add_allocation({runtime::Allocation::Kind::Status, 0, kBytes});
-    return {status_, 0, kBytes};
+  // What a run has one of, made when it is first needed.
+  runtime::Slice own_slice(std::int32_t& allocation, runtime::Allocation::Kind kind, std::int64_t size_bytes) {
+    if (allocation < 0) allocation = add_allocation({kind, 0, size_bytes});
+    return {allocation, 0, size_bytes};
   }
 
   std::int32_t add_allocation(runtime::Allocation allocation) {
@@ -434,8 +433,8 @@ class ProgramBuilder {
   const kernels::VectorUnit unit_;
   int num_regions_ = 0;
   std::vector<std::int32_t> routine_constants_;  // allocations
-  std::int32_t status_ = -1;                     // allocation
-  std::shared_ptr<library::RngState> rng_state_;
+  std::int32_t status_ = -1, device_ = -1, host_ = -1;  // allocations
+  std::shared_ptr<library::RngStates> rng_states_;
   std::map<const Instruction*, runtime::Collective> started_;
 };
 

@@ -6,6 +6,7 @@
 #include "base/try.h"
 #include "compiler/accept.h"
 #include "compiler/build_program.h"
+#include "compiler/fit_layouts.h"
 #include "compiler/routines.h"
 #include "fusion/fuse.h"
 #include "fusion/regions.h"
@@ -71,6 +72,7 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
   if (options.dump)
     run.dump = [&](const passes::Pass& pass, const hlo::Module&) { stages.dump(std::string(pass.name)); };
   TRY(passes::run_standard(*c.module, run));
+  TRY(fit_layouts(*c.module));
   TRY(accept_layouts(*c.module));
   stages.finished("passes");
 

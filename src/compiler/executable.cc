@@ -174,13 +174,17 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   return Executable(std::move(impl));
 }
 
+static runtime::RunOptions run_options(const RunOptions& options) {
+  return {.cancel = options.cancel, .hosts = options.hosts, .host_timeout = options.host_timeout};
+}
+
 Expected<Results> Executable::run(std::span<Buffer> args, const RunOptions& options) const {
-  return impl_->runs->run(args, *impl_->pool, {.cancel = options.cancel});
+  return impl_->runs->run(args, *impl_->pool, run_options(options));
 }
 
 Expected<> Executable::run_into(std::span<const std::span<std::byte>> inputs,
                                 std::span<const std::span<std::byte>> outputs, const RunOptions& options) const {
-  return impl_->executor->execute(inputs, outputs, *impl_->pool, {.cancel = options.cancel});
+  return impl_->executor->execute(inputs, outputs, *impl_->pool, run_options(options));
 }
 
 Expected<> Executable::run_devices(std::span<const DeviceArrays> arrays, const RunOptions& options) const {
@@ -190,7 +194,7 @@ Expected<> Executable::run_devices(std::span<const DeviceArrays> arrays, const R
   if (!impl_->devices) return run_into(arrays[0].inputs, arrays[0].outputs, options);
   std::vector<runtime::DeviceValues> values;
   for (const DeviceArrays& device : arrays) values.push_back({device.inputs, device.outputs});
-  return impl_->devices->execute(values, {.cancel = options.cancel}, impl_->timeout);
+  return impl_->devices->execute(values, run_options(options), impl_->timeout);
 }
 
 std::int64_t Executable::num_replicas() const { return impl_->executor->program().replicas; }

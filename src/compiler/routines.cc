@@ -69,11 +69,15 @@ std::optional<std::int64_t> scalar_of(const Instruction& operand) {
   return element_as_int64(operand.literal(), 0);
 }
 
+}  // namespace
+
 library::CustomCallProblem custom_call_problem(const Instruction& i) {
   library::CustomCallProblem p;
   p.target = i.attr<hlo::CustomCallAttr>().target;
   p.instruction = i.name();
   p.backend_config = i.annotations().backend_config;
+  const auto& words = i.annotations().frontend_attributes;
+  if (const auto message = words.find("error_message"); message != words.end()) p.message = message->second;
   for (const Instruction* operand : i.operands()) {
     for (const Shape* leaf : leaves(operand->shape())) p.operands.push_back(*leaf);
     if (num_leaves(operand->shape()) == 1) p.scalars.push_back(scalar_of(*operand));
@@ -82,6 +86,8 @@ library::CustomCallProblem custom_call_problem(const Instruction& i) {
   for (const Shape* leaf : leaves(i.shape())) p.results.push_back(*leaf);
   return p;
 }
+
+namespace {
 
 std::int64_t batch_of(const Shape& matrices) {
   std::int64_t batch = 1;

@@ -3,6 +3,7 @@
 
 #include "hlo/module.h"
 #include "hloom/error.h"
+#include "library/custom_call.h"
 #include "library/routine.h"
 
 namespace hloom::compiler {
@@ -18,5 +19,8 @@ Expected<library::RoutinePlan> plan_routine(const hlo::Instruction& step);
 /// Writes what arena bytes each routine needs beside its operands and results: decisions["workspace_bytes"].
 /// Errors: as plan_routine().
 Expected<> note_workspaces(hlo::Module&);
+
+/// What is known of a custom call before it runs.
+library::CustomCallProblem custom_call_problem(const hlo::Instruction&);
 
 }  // namespace hloom::compiler

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/fail.h"
 #include "base/run_status.h"
@@ -27,7 +28,7 @@ std::string source_of(const Instruction& i) {
   return place.empty() ? m.op_name : place + " (" + m.op_name + ")";
 }
 
-StepWalker::StepWalker(const Compiled& compiled) : c_(compiled) {
+StepWalker::StepWalker(const Compiled& compiled, const runtime::Device& device) : c_(compiled), device_(device) {
   std::size_t number = 0;
   index_steps(c_.program.steps, number);
 }
@@ -50,6 +51,8 @@ Expected<> StepWalker::walk(std::span<const Literal> arguments) {
   for (const runtime::Allocation& a : c_.program.allocations) {
     memory_.emplace_back(a.size_bytes);
     std::ranges::fill(memory_.back().bytes(), std::byte{0});
+    if (a.kind == runtime::Allocation::Kind::Device)
+      std::memcpy(memory_.back().data(), &device_.number, sizeof(device_.number));
     if (a.kind != runtime::Allocation::Kind::Constant) continue;
     const auto from = c_.program.constants[static_cast<std::size_t>(a.number)].bytes();
     std::copy(from.begin(), from.end(), memory_.back().data());
@@ -145,9 +148,30 @@ Expected<> StepWalker::run(const Instruction& i) {
       std::copy(from, from + copy->from.size_bytes, at(copy->to));
     } else if (const auto* one = std::get_if<runtime::Call>(&step->of)) {
       TRY(call(*one));
+    } else if (const auto* collective = std::get_if<runtime::Collective>(&step->of)) {
+      TRY(meet(*collective));
+    } else if (const auto* number = std::get_if<runtime::DeviceNumber>(&step->of)) {
+      write_number(*number);
     }
   }
   return {};
+}
+
+Expected<> StepWalker::meet(const runtime::Collective& collective) {
+  std::vector<void*>& buffers = collective_buffers_[collective.number];
+  if (collective.part != runtime::Collective::Part::Done) {
+    buffers.clear();
+    for (const runtime::Slice& s : collective.arguments) buffers.push_back(at(s));
+  }
+  const collectives::Operation& what = c_.program.collectives[static_cast<std::size_t>(collective.number)];
+  return runtime::run_collective(device_, what, collective.part, buffers.data(), runtime::process_pool(), room_);
+}
+
+void StepWalker::write_number(const runtime::DeviceNumber& number) {
+  const bool replica = number.of == runtime::DeviceNumber::Of::Replica;
+  const auto value = static_cast<std::uint32_t>(replica ? device_.number / c_.program.partitions
+                                                        : device_.number % c_.program.partitions);
+  std::memcpy(at(number.to), &value, sizeof(value));
 }
 
 Expected<> StepWalker::call(const runtime::Call& call) {

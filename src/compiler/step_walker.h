@@ -12,6 +12,7 @@
 #include "base/aligned_bytes.h"
 #include "compiler/compile.h"
 #include "hlo/literal.h"
+#include "runtime/collective_step.h"
 
 namespace hloom::compiler {
 
@@ -24,11 +25,11 @@ struct LoopPlace {
 /// Where an instruction comes from, for people: "model.py:12 (jit(f)/dot)", "line 7 of the text", or nothing.
 std::string source_of(const hlo::Instruction&);
 
-/// Walks a program compiled without regions, on one thread, in memory of its own. Derive, and look in visit().
+/// Walks a program compiled without regions, as one of its devices, on one thread, in memory of its own. Derive, and look in visit().
 class StepWalker {
  public:
-  /// Needs: `compiled`, with `regions` off, outlives it.
-  explicit StepWalker(const Compiled& compiled);
+  /// Needs: `compiled`, with `regions` off, outlives it. Devices that meet others walk at the same time.
+  explicit StepWalker(const Compiled& compiled, const runtime::Device& device = {});
   virtual ~StepWalker() = default;
 
   /// Errors: ResourceExhausted if the program's memory is more than the machine's; those of visit() and of routines.
@@ -65,11 +66,16 @@ class StepWalker {
   std::span<std::byte> bytes(const buffers::Slice& s);
   std::byte* at(const runtime::Slice& s);
   Expected<> call(const runtime::Call&);
+  Expected<> meet(const runtime::Collective&);
+  void write_number(const runtime::DeviceNumber&);
   std::optional<hlo::Literal> shown(const hlo::Instruction& fusion, const hlo::Instruction& inner,
                                     const std::unordered_map<const hlo::Instruction*, std::int64_t>& leaf_of);
 
   const Compiled& c_;
+  const runtime::Device device_;
   std::vector<base::AlignedBytes> memory_;
+  std::unordered_map<std::int32_t, std::vector<void*>> collective_buffers_;  ///< by number, from a start to its done
+  std::vector<void*> room_;
   std::unordered_map<const hlo::Instruction*, std::vector<const runtime::Step*>> steps_;
   std::vector<LoopPlace> loops_;
 };

@@ -151,12 +151,12 @@ Expected<Value> dispatch(const Call& c) {
     case Opcode::ReduceScatter: return reduce_scatter(c);
     case Opcode::ReplicaId: return replica_id(c);
 
-    case Opcode::Infeed:
-    case Opcode::Outfeed:
-    case Opcode::Recv:
-    case Opcode::RecvDone:
-    case Opcode::Send:
-    case Opcode::SendDone:
+    case Opcode::Infeed: return infeed(c);
+    case Opcode::Outfeed: return outfeed(c);
+    case Opcode::Recv: return recv(c);
+    case Opcode::RecvDone: return recv_done(c);
+    case Opcode::Send: return send(c);
+    case Opcode::SendDone: return send_done(c);
     case Opcode::Shuffle: return unimplemented(c);
     case Opcode::Parameter: break;
   }

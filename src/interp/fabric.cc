@@ -18,6 +18,17 @@ void Fabric::leave(std::int64_t device, bool failed) {
   if (turn_ == device) pass_turn(device);
 }
 
+void Fabric::yield(std::int64_t device) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  pass_turn(device);
+  turn_changed_.wait(lock, [&] { return turn_ == device; });
+}
+
+bool Fabric::failed() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return failure_.has_value();
+}
+
 // To the next device that is ready. If none is, but some wait, they wait in vain.
 void Fabric::pass_turn(std::int64_t device) {
   const auto n = static_cast<std::int64_t>(devices_.size());

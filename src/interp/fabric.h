@@ -26,6 +26,11 @@ class Fabric {
   /// After an error the others are not let wait for it.
   void leave(std::int64_t device, bool failed);
 
+  /// Lets the others that are ready run, then goes on.
+  void yield(std::int64_t device);
+  /// Whether a device stopped the run.
+  bool failed();
+
   /// Gives `mine` to the members of `group` (device ids, this one among them) and takes theirs, in the group's order.
   /// Errors: InvalidArgument if all devices wait and no group is complete; Aborted where another device stopped the
   /// run.

@@ -14,6 +14,7 @@
 #include "hlo/literal.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
+#include "hloom/host_transfers.h"
 
 namespace hloom::interp {
 
@@ -36,12 +37,16 @@ struct Options {
   bool sums_in_f64 = true;
   const Observer* observer = nullptr;
   const BeforeObserver* before = nullptr;
+  /// What the program takes from its host and gives to it, by device; empty: that is an error.
+  std::span<HostTransfers> hosts = {};
+  HostWait host_wait = {};
 };
 
 /// Runs the entry computation on one device. Needs: a verified module.
 /// Errors: InvalidArgument if arguments do not fit the parameters, or the program contradicts itself as it runs (sizes
 /// of
-///         a dynamic reshape); Unimplemented, naming the instruction, for host transfers and unknown custom calls;
+///         a dynamic reshape); Unimplemented, naming the instruction, for transfers between devices and unknown custom calls;
+///         FailedPrecondition, DeadlineExceeded, Cancelled where a host transfer cannot be done;
 ///         ResourceExhausted if max_steps or max_array_bytes is exceeded, or calls nest too deeply.
 Expected<hlo::Literal> interpret(const hlo::Module&, std::span<const hlo::Literal> arguments, const Options& = {});
 

@@ -114,7 +114,7 @@ TEST(Errors, NameTheInstruction) {
                        {scalar(0)}),
               HasSubstr("Unimplemented: c: nobody knows the custom call target nobody"));
   EXPECT_THAT(error_of("HloModule m\nENTRY e { t = token[] after-all() ROOT i = (s32[], token[]) infeed(t) }", {}),
-              HasSubstr("Unimplemented: i: the interpreter does not run infeed"));
+              HasSubstr("FailedPrecondition: i: the run has no host for its infeed"));
   EXPECT_THAT(error_of(kForever, {}), HasSubstr("takes 1 arguments, found 0"));
   EXPECT_THAT(error_of(kForever, {Literal(Shape::array(DType::S32, {2}))}),
               HasSubstr("argument 0 is s32[2], expected s32[]"));

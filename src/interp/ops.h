@@ -38,6 +38,9 @@ Expected<Value> reduce(const Call&);
 Expected<Value> reduce_window(const Call&);
 Expected<Value> select_and_scatter(const Call&);
 Expected<Value> sort(const Call&);
+/// Arrays of one shape as a sort of them along a dimension gives them.
+Expected<std::vector<hlo::Literal>> sort_arrays(ScalarFunction& comparator, std::span<const Value> arrays,
+                                                std::int64_t dimension);
 Expected<Value> topk(const Call&);
 /// The k first of each line of the last dimension by value, and where they stood: a topk's result of that shape.
 Value top_k(const hlo::Literal& operand, std::int64_t k, bool largest, const Shape& shape);
@@ -71,6 +74,15 @@ Expected<Value> async_start(const Call&);
 Expected<Value> copy_start(const Call&);
 Expected<Value> custom_call(const Call&);  // custom_call.cc
 Expected<Value> routine_call(const Call&);  // routine_call.cc
+// transfer.cc
+Expected<Value> infeed(const Call&);
+Expected<Value> outfeed(const Call&);
+Expected<Value> send(const Call&);
+Expected<Value> send_done(const Call&);
+Expected<Value> recv(const Call&);
+Expected<Value> recv_done(const Call&);
+/// What `infeed` and `outfeed` are after the compiler's passes; nothing if it is another custom call.
+std::optional<Expected<Value>> host_transfer(const Call&);
 
 // Dynamic sizes (hlo-ops 11): dynamic_sizes.cc
 Expected<Value> get_dimension_size(const Call&);

@@ -3,8 +3,10 @@
 #include <cstring>
 
 #include "base/try.h"
+#include "hlo/buffer_shapes.h"
 #include "interp/ops.h"
 #include "library/custom_call.h"
+#include "library/lapack.h"
 
 namespace hloom::interp {
 namespace {
@@ -18,6 +20,7 @@ void append_leaves(const Value& value, std::vector<Literal>& to) {
 }
 
 Shape with_layout(Shape shape) {
+  shape = hlo::without_buffers(std::move(shape));
   if (shape.is_array() && !shape.has_layout()) shape.set_layout(Layout::descending(shape.rank()));
   return shape;
 }
@@ -62,6 +65,8 @@ library::CustomCallProblem problem_of(const Call& call, const std::vector<Litera
   p.target = attr.target;
   p.instruction = call.instruction.name();
   p.backend_config = call.instruction.annotations().backend_config;
+  const auto& words = call.instruction.annotations().frontend_attributes;
+  if (const auto message = words.find("error_message"); message != words.end()) p.message = message->second;
   for (std::int64_t k = 0; k < call.num_operands(); ++k) {
     const Shape& shape = attr.operand_layouts ? (*attr.operand_layouts)[static_cast<std::size_t>(k)] : call.instruction.operand(k)->shape();
     for (const Shape* leaf : leaves(shape)) p.operands.push_back(with_layout(*leaf));
@@ -85,12 +90,22 @@ Expected<> want_plain(const Call& call, const std::vector<Shape>& shapes) {
   return {};
 }
 
+// A layout says where elements lie, not what they are.
+Expected<> set_layouts(const Call& call, library::CustomCallProblem& problem) {
+  const auto layouts = library::lapack_layouts(problem);
+  if (!layouts) return wrong(call, layouts.error().message());
+  for (std::size_t k = 0; k < problem.operands.size(); ++k) problem.operands[k].set_layout(layouts->operands[k]);
+  for (std::size_t k = 0; k < problem.results.size(); ++k) problem.results[k].set_layout(layouts->results[k]);
+  return {};
+}
+
 }  // namespace
 
 Expected<Value> routine_call(const Call& call) {
   std::vector<Literal> operands;
   for (const Value& operand : call.operands) append_leaves(operand, operands);
-  const library::CustomCallProblem problem = problem_of(call, operands);
+  library::CustomCallProblem problem = problem_of(call, operands);
+  if (library::is_lapack(problem.target)) TRY(set_layouts(call, problem));
   TRY(want_plain(call, problem.operands));
   TRY(want_plain(call, problem.results));
   const auto named = [&](const Error& error) { return fail(error.code(), call.instruction.name(), ": ", error.message()); };

@@ -77,24 +77,24 @@ std::int64_t order_key(const Literal& literal, std::int64_t i) {
 
 }  // namespace
 
-Expected<Value> sort(const Call& call) {
-  ScalarFunction& comparator = call.machine.scalar_function(*call.instruction.to_apply());
-  const auto dimension = static_cast<std::size_t>(call.instruction.dimension(0));
-  const Dims& dims = call.dims(0);
+Expected<std::vector<Literal>> sort_arrays(ScalarFunction& comparator, std::span<const Value> arrays,
+                                           std::int64_t dimension) {
+  const Dims& dims = arrays[0].array().shape().dims();
   const Strided whole{0, row_major(dims)};
   std::vector<Literal> results;
   std::vector<const std::byte*> from;
   std::vector<std::byte*> to;
   std::vector<std::int64_t> widths;
-  for (const Value& operand : call.operands) {
+  for (const Value& operand : arrays) {
     results.emplace_back(operand.array().shape());
     from.push_back(operand.array().bytes().data());
     widths.push_back(byte_width(operand.array().dtype()));
   }
   for (Literal& result : results) to.push_back(result.mutable_bytes().data());
+  const auto d = static_cast<std::size_t>(dimension);
   Dims lines = dims;
-  const std::int64_t n = lines[dimension], stride = whole.strides[dimension];
-  lines[dimension] = n == 0 ? 0 : 1;
+  const std::int64_t n = lines[d], stride = whole.strides[d];
+  lines[d] = n == 0 ? 0 : 1;
   Expected<> good;
   walk<1>(lines, {whole}, [&](const std::array<std::int64_t, 1>& at) {
     if (!good) return;
@@ -110,6 +110,12 @@ Expected<Value> sort(const Call& call) {
                     static_cast<std::size_t>(widths[k]));
   });
   TRY(std::move(good));
+  return results;
+}
+
+Expected<Value> sort(const Call& call) {
+  ScalarFunction& comparator = call.machine.scalar_function(*call.instruction.to_apply());
+  std::vector<Literal> results = TRY(sort_arrays(comparator, call.operands, call.instruction.dimension(0)));
   return tuple_unless_one(std::move(results));
 }
 

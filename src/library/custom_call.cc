@@ -6,7 +6,9 @@
 #include "base/try.h"
 #include "library/attributes.h"
 #include "library/ffi.h"
+#include "library/host_transfer.h"
 #include "library/lapack.h"
+#include "library/shape_assertion.h"
 
 namespace hloom::library {
 namespace {
@@ -42,10 +44,14 @@ Expected<RoutinePlan> plan_custom_call(CustomCallProblem problem) {
     // A handler may read the text in a way of its own.
     if (!attributes && handler == nullptr) return attributes.error();
     if (attributes) problem.attributes = *std::move(attributes);
+    if (const auto message = problem.attributes.text("error_message")) problem.message = *message;
   }
   if (lapack) return plan_lapack(problem);
   if (handler != nullptr) return plan_handler(std::move(problem), handler);
+  if (const auto transfer = host_transfer(problem.target, problem.attributes, problem.operands, problem.results))
+    return plan_host_transfer(*transfer, problem.operands, problem.results);
   if (problem.target == "AllocateBuffer") return plan_allocate_buffer(problem);
+  if (problem.target == "shape_assertion") return plan_shape_assertion(problem);
   return fail(Code::Unimplemented, "nobody knows the custom call target ", problem.target,
               "; hloom::ffi::register_handler() takes yours");
 }

@@ -20,6 +20,7 @@ struct CustomCallProblem {
   std::vector<Shape> operands, results;  ///< leaves, depth first, with their layouts
   /// The values of operands that are constant integer scalars: older programs pass sizes and flags so.
   std::vector<std::optional<std::int64_t>> scalars;
+  std::string message;                   ///< error_message: what an assertion says
   ffi::Attributes attributes;            ///< plan_custom_call() reads them from backend_config
 };
 

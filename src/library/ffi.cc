@@ -27,10 +27,11 @@ Registry& registry() {
 
 // Targets whose meaning is fixed (docs/custom-calls.md).
 bool is_own(std::string_view target) {
-  constexpr std::array<std::string_view, 12> kOwn = {
+  constexpr std::array<std::string_view, 18> kOwn = {
       "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "LayoutConstraint", "annotate_device_placement", "MoveToHost",
-      "MoveToDevice", "TopK", "AllocateBuffer", "Pin", "Unpin", "CreateBuffer"};
-  return std::ranges::find(kOwn, target) != kOwn.end() || target.starts_with("xla.sdy.") || library::is_lapack(target);
+      "MoveToDevice", "PinToDevice", "PinToDeviceSram", "TopK", "ApproxTopK", "ducc_fft", "dynamic_ducc_fft", "shape_assertion",
+      "AllocateBuffer", "Pin", "Unpin", "CreateBuffer"};
+  return std::ranges::find(kOwn, target) != kOwn.end() || target.starts_with("xla.sdy.") || target.starts_with("hloom.") || library::is_lapack(target);
 }
 
 }  // namespace

@@ -55,6 +55,14 @@ class Planner {
     return finish();
   }
 
+  Expected<LapackLayouts> layouts() {
+    for (const Shape& s : problem_.operands) layouts_.operands.push_back(Layout::descending(s.rank()));
+    for (const Shape& s : problem_.results) layouts_.results.push_back(Layout::descending(s.rank()));
+    checks_layouts_ = false;
+    TRY(match_all());
+    return std::move(layouts_);
+  }
+
   // For the settings of a target.
   LapackCall call;
   bool is_older() const { return older_ != nullptr; }
@@ -177,7 +185,10 @@ class Planner {
       TRY(bind(token.letters[static_cast<std::size_t>(k)], d, what, place));
       elements *= d;
     }
-    TRY(check_layout(shape, rank == 2, what, place));
+    if (checks_layouts_)
+      TRY(check_layout(shape, rank == 2, what, place));
+    else
+      (what[0] == 'o' ? layouts_.operands : layouts_.results)[place] = wanted_layout(shape, rank == 2);
     call.pointer[number] = 2 + static_cast<std::int32_t>(what[0] == 'o' ? place : static_cast<std::size_t>(num_pointers_) + place);
     call.bytes[number] = in_batch ? elements * byte_width(shape.dtype()) : 0;
     return {};
@@ -194,11 +205,15 @@ class Planner {
     return {};
   }
 
+  static Layout wanted_layout(const Shape& shape, bool is_matrix) {
+    Layout layout = Layout::descending(shape.rank());
+    if (is_matrix) std::swap(layout.minor_to_major[0], layout.minor_to_major[1]);
+    return layout;
+  }
+
   // Dimensions of size 1 may stand anywhere.
   Expected<> check_layout(const Shape& shape, bool is_matrix, const char* what, std::size_t place) const {
-    std::vector<std::int64_t> wanted;
-    for (std::int64_t d = shape.rank() - 1; d >= 0; --d) wanted.push_back(d);
-    if (is_matrix) std::swap(wanted[0], wanted[1]);
+    const std::vector<std::int64_t> wanted = wanted_layout(shape, is_matrix).minor_to_major;
     std::vector<std::int64_t> found(wanted);
     if (shape.has_layout()) found.assign(shape.layout().minor_to_major.begin(), shape.layout().minor_to_major.end());
     else if (is_matrix) std::swap(found[0], found[1]);
@@ -261,6 +276,8 @@ class Planner {
   std::map<char, std::int64_t> sizes_;
   Dims batch_;
   bool batch_known_ = false;
+  bool checks_layouts_ = true;
+  LapackLayouts layouts_;
   std::int32_t num_pointers_ = 0;  // of operands
   int num_buffers_ = 0;            // of operands
 };
@@ -438,15 +455,23 @@ std::optional<Found> find(std::string_view name) {
 
 bool is_lapack(std::string_view target) { return target == kPerturbedName || find(target).has_value(); }
 
-Expected<RoutinePlan> plan_lapack(const CustomCallProblem& problem) {
+namespace {
+
+Planner planner_of(const CustomCallProblem& problem) {
   if (problem.target == kPerturbedName) {  // its name does not say the type
     constexpr DType kTypes[] = {DType::F32, DType::F64, DType::C64, DType::C128};
     const DType element = problem.operands.empty() ? DType::Invalid : problem.operands[0].dtype();
     const auto type = static_cast<std::size_t>(std::ranges::find(kTypes, element) - std::begin(kTypes));
-    return Planner(problem, kPerturbedTarget, nullptr, type % 4).plan();
+    return {problem, kPerturbedTarget, nullptr, type % 4};
   }
   const Found found = *find(problem.target);
-  return Planner(problem, *found.target, found.older, found.type).plan();
+  return {problem, *found.target, found.older, found.type};
 }
+
+}  // namespace
+
+Expected<RoutinePlan> plan_lapack(const CustomCallProblem& problem) { return planner_of(problem).plan(); }
+
+Expected<LapackLayouts> lapack_layouts(const CustomCallProblem& problem) { return planner_of(problem).layouts(); }
 
 }  // namespace hloom::library

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "library/custom_call.h"
 
@@ -16,5 +17,12 @@ bool is_lapack(std::string_view target);
 ///         attribute is not what the target takes. When it runs: Internal, where LAPACK refuses an argument and the
 ///         target has no output for that.
 Expected<RoutinePlan> plan_lapack(const CustomCallProblem&);
+
+/// The layouts that the target's operands and results have: matrices column by column, all else row-major; leaves in the order of
+/// CustomCallProblem, whose own layouts do not matter. Needs: is_lapack(target). Errors: InvalidArgument as above.
+struct LapackLayouts {
+  std::vector<Layout> operands, results;
+};
+Expected<LapackLayouts> lapack_layouts(const CustomCallProblem&);
 
 }  // namespace hloom::library

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "library/routine.h"
 
@@ -15,7 +16,11 @@ struct RngState {
   std::uint64_t low = 1, high = 0;
 };
 
-/// Writes the state to result 0, two 64-bit words, the low one first, and adds `delta`, sign-extended. Keeps the state.
-RoutinePlan plan_rng_state(std::shared_ptr<RngState> state, std::int64_t delta);
+/// One for each device of the program: each draws from its own.
+using RngStates = std::vector<RngState>;
+
+/// Writes the device's state to result 0, two 64-bit words, the low one first, and adds `delta`, sign-extended. Keeps the states.
+/// Needs: one for each device that runs it.
+RoutinePlan plan_rng_state(std::shared_ptr<RngStates> states, std::int64_t delta);
 
 }  // namespace hloom::library

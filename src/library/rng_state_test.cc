@@ -20,7 +20,7 @@ Words take(const RoutinePlan& plan) {
 }
 
 TEST(RngState, GivesTheStateAndMovesItOn) {
-  const auto state = std::make_shared<RngState>();
+  const auto state = std::make_shared<RngStates>(1);
   const RoutinePlan five = plan_rng_state(state, 5), back = plan_rng_state(state, -7);
   EXPECT_EQ(take(five), (Words{1, 0}));
   EXPECT_EQ(take(back), (Words{6, 0}));
@@ -29,14 +29,14 @@ TEST(RngState, GivesTheStateAndMovesItOn) {
 }
 
 TEST(RngState, CarriesIntoTheHighWord) {
-  const auto state = std::make_shared<RngState>(RngState{0, ~0ull, 3});
+  const auto state = std::make_shared<RngStates>(RngStates{{0, ~0ull, 3}});
   EXPECT_EQ(take(plan_rng_state(state, 1)), (Words{~0ull, 3}));
   EXPECT_EQ(take(plan_rng_state(state, 1)), (Words{0, 4}));
 }
 
 TEST(RngState, GivesEachThreadItsOwn) {
   constexpr int kThreads = 4, kDraws = 2000;
-  const RoutinePlan plan = plan_rng_state(std::make_shared<RngState>(), 1);
+  const RoutinePlan plan = plan_rng_state(std::make_shared<RngStates>(1), 1);
   std::vector<std::uint64_t> drawn(kThreads * kDraws);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)

@@ -9,6 +9,8 @@ namespace hloom::library {
 Expected<> run(const RoutinePlan& plan, const std::vector<void*>& operands, const std::vector<void*>& results) {
   base::AlignedBytes workspace(plan.workspace_bytes);
   base::RunStatus status;
+  void* no_port = nullptr;
+  std::int64_t device = 0;
   for (const Routine& call : plan.calls) {
     std::vector<void*> pointers;
     for (const Argument& a : call.arguments) {
@@ -16,6 +18,8 @@ Expected<> run(const RoutinePlan& plan, const std::vector<void*>& operands, cons
       switch (a.kind) {
         case Argument::Kind::Descriptor: pointers.push_back(const_cast<std::byte*>(call.descriptor.data())); break;
         case Argument::Kind::Status: pointers.push_back(&status); break;
+        case Argument::Kind::Device: pointers.push_back(&device); break;
+        case Argument::Kind::HostPort: pointers.push_back(&no_port); break;
         case Argument::Kind::Operand: pointers.push_back(operands[number]); break;
         case Argument::Kind::Result: pointers.push_back(results[number]); break;
         case Argument::Kind::Workspace: pointers.push_back(workspace.data() + number); break;

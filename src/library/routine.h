@@ -16,6 +16,8 @@ struct Argument {
   enum class Kind : std::uint8_t {
     Descriptor,  ///< Routine::descriptor
     Status,      ///< the run's base::RunStatus
+    Device,      ///< an int64: the number of the device that the run is on
+    HostPort,    ///< a const HostPort* (host_transfer.h): the run's, or null
     Operand,     ///< leaf `number` of the operands
     Result,      ///< leaf `number` of the results
     Workspace,   ///< byte `number` of RoutinePlan::workspace_bytes, 64-byte aligned, kept from call to call

@@ -8,11 +8,15 @@
 #include "passes/cse.h"
 #include "passes/expand_async.h"
 #include "passes/expand_batch_norm.h"
+#include "passes/expand_buffers.h"
 #include "passes/expand_dots.h"
 #include "passes/expand_dynamic_sizes.h"
+#include "passes/expand_narrow_matrices.h"
 #include "passes/expand_rng.h"
 #include "passes/expand_scan.h"
 #include "passes/expand_structure.h"
+#include "passes/expand_tiles.h"
+#include "passes/expand_transfers.h"
 #include "passes/fold_constants.h"
 #include "passes/inline_calls.h"
 #include "passes/lift_constants.h"
@@ -41,12 +45,16 @@ constexpr Pass kAll[] = {
     {"cse", cse, "merge equal instructions, and equal computations that are applied"},
     {"expand-async", expand_async, "do asynchronous work at its start"},
     {"expand-batch-norm", expand_batch_norm, "make batch norms elementwise ops and sums"},
+    {"expand-buffers", expand_buffers, "make buffers the arrays that they hold"},
     {"expand-dynamic-sizes", expand_dynamic_sizes, "make run-time sizes scalars beside arrays of the bounds"},
+    {"expand-narrow-matrices", expand_narrow_matrices, "factor and solve matrices of narrow floats in f32"},
     {"expand-ragged-dot", expand_ragged_dot, "make ragged dots loops of dots"},
     {"expand-rng", expand_rng, "make random numbers of the module's state"},
     {"expand-scaled-dot", expand_scaled_dot, "make scaled dots dots of products"},
     {"expand-scan", expand_scan, "make scans loops"},
     {"expand-structure", expand_structure, "forward domains; number the one device 0"},
+    {"expand-tiles", expand_tiles, "drop tiles of layouts; make bitcasts of them what they mean"},
+    {"expand-transfers", expand_transfers, "make transfers between program and host custom calls"},
     {"fold-constants", fold_constants, "compute what depends on constants alone"},
     {"inline-calls", inline_calls, "put called computations in the place of their calls"},
     {"lift-constants", lift_constants, "give fusions their constant arrays from outside"},

@@ -29,7 +29,10 @@ Expected<Changed> run_all(std::span<const std::string_view> names, hlo::Module& 
 
 // What no later stage has a form for. A scheduled module gets them too, where it stands.
 Expected<Changed> run_expansions(hlo::Module& module, const RunOptions& options) {
-  constexpr std::array<std::string_view, 12> kExpansions = {
+  constexpr std::array<std::string_view, 16> kExpansions = {
+      "expand-tiles",
+      "expand-transfers",  // before layouts are settled: it asks for row-major ones
+      "expand-buffers",
       "clear-layouts",  // of a scheduled module: what packs and tiles
       "remove-markers",
       "recognize-custom-calls",
@@ -38,6 +41,7 @@ Expected<Changed> run_expansions(hlo::Module& module, const RunOptions& options)
       "open-fusions",
       "expand-dynamic-sizes",  // from here on all sizes are known
       "expand-batch-norm",
+      "expand-narrow-matrices",
       "expand-ragged-dot",
       "expand-scaled-dot",
       "expand-rng",

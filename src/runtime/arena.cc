@@ -136,6 +136,8 @@ Expected<std::unique_ptr<RunState>> ProgramArena::make(ThreadPool& pool) const {
     if (entry.base == TableEntry::Base::Constant)
       base = const_cast<std::byte*>(program_.constants[static_cast<std::size_t>(entry.number)].data());
     if (entry.base == TableEntry::Base::Status) base = reinterpret_cast<std::byte*>(&state->status);
+    if (entry.base == TableEntry::Base::Device) base = reinterpret_cast<std::byte*>(&state->device);
+    if (entry.base == TableEntry::Base::HostPort) base = reinterpret_cast<std::byte*>(&state->host_port);
     state->pointers.push_back(entry.base == TableEntry::Base::Port ? nullptr : base + entry.offset);
   }
   return state;

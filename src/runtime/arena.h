@@ -11,6 +11,7 @@
 #include "base/run_status.h"
 #include "hloom/error.h"
 #include "hloom/host_allocator.h"
+#include "library/host_transfer.h"
 #include "runtime/forks.h"
 #include "runtime/graph_run.h"
 #include "runtime/layout.h"
@@ -37,6 +38,8 @@ struct RunState {
   std::unique_ptr<NodeState[]> nodes;    ///< of the graph that runs
   std::vector<void*> room;               ///< for the pointers of a collective's folds
   base::RunStatus status;
+  std::int64_t device = 0;
+  const library::HostPort* host_port = nullptr;  ///< during a run that has one
 
   Scratch call_scratch(const Layout& layout, std::int64_t stride) const {
     if (stride == 0) return {};

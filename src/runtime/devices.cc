@@ -99,6 +99,13 @@ Expected<> check_between(const Program& program, std::span<const DeviceValues> v
 
 }  // namespace
 
+// The observer is told of device 0 alone.
+static RunOptions options_of(const RunOptions& options, int device) {
+  RunOptions own = options;
+  if (device != 0) own.observer = nullptr;
+  return own;
+}
+
 Expected<> Devices::execute(std::span<const DeviceValues> values, const RunOptions& options,
                             std::chrono::milliseconds timeout) const {
   const Program& program = executor_.program();
@@ -135,7 +142,7 @@ Expected<> Devices::execute(Team& team, std::span<const DeviceValues> values, co
     // Every device learns of an error, so that the meeting knows it.
     static_cast<void>(all.executor.execute_device({device, &all.team.meeting}, all.values[k].parameters,
                                                   all.values[k].results, *all.team.helpers[k],
-                                                  {device == 0 ? all.options.observer : nullptr, all.options.cancel}));
+                                                  options_of(all.options, device)));
   };
   team.threads.run(static_cast<int>(values.size()), body, &work);
   if (team.meeting.failed()) return team.meeting.error();

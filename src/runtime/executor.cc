@@ -47,11 +47,29 @@ class Run {
   Expected<> run() {
     std::optional<ForkJoinScope> scope;
     if (layout_.forks) scope.emplace(pool_, state_.forked_scratch(layout_));
-    return options_.observer == nullptr ? walk<false>() : walk<true>();
+    state_.device = device_.number;
+    if (options_.hosts.empty()) return steps();
+    const library::HostPort port = host_port();
+    state_.host_port = &port;
+    const Expected<> done = steps();
+    state_.host_port = nullptr;
+    return done;
   }
 
  private:
   using Kind = Operation::Kind;
+
+  Expected<> steps() { return options_.observer == nullptr ? walk<false>() : walk<true>(); }
+
+  library::HostPort host_port() const {
+    const auto device = static_cast<std::size_t>(device_.number);
+    library::HostPort port;
+    if (device < options_.hosts.size()) port.host = &options_.hosts[device];
+    port.wait.timeout = options_.host_timeout;
+    port.wait.cancel = options_.cancel;
+    if (device_.others != nullptr) port.wait.stopped = [this] { return device_.others->failed(); };
+    return port;
+  }
 
   std::byte* port(const TableEntry& entry) const { return state_.ports[static_cast<std::size_t>(entry.number)]; }
 
@@ -189,6 +207,8 @@ class Run {
       case TableEntry::Base::Host: return state_.host.data() + entry.offset + slice.offset;
       case TableEntry::Base::Port: return port(entry) + slice.offset;
       case TableEntry::Base::Status: return reinterpret_cast<std::byte*>(&state_.status) + slice.offset;
+      case TableEntry::Base::Device: return reinterpret_cast<std::byte*>(&state_.device) + slice.offset;
+      case TableEntry::Base::HostPort: return reinterpret_cast<std::byte*>(&state_.host_port) + slice.offset;
       case TableEntry::Base::Constant: break;
     }
     const base::AlignedBytes& constant = program_.constants[static_cast<std::size_t>(entry.number)];

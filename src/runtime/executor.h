@@ -4,6 +4,7 @@
 //   TRY(executor->execute(parameters, results));
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "hloom/cancel_token.h"
 #include "hloom/error.h"
 #include "hloom/host_allocator.h"
+#include "hloom/host_transfers.h"
 #include "runtime/collective_step.h"
 #include "runtime/program.h"
 #include "runtime/threads.h"
@@ -31,6 +33,8 @@ struct RunOptions {
   /// Null in normal runs, which then pay nothing for it.
   const std::function<void(const StepEvent&)>* observer = nullptr;
   const CancelToken* cancel = nullptr;  ///< null: the run goes to its end
+  std::span<HostTransfers> hosts = {};  ///< by device; empty: what is taken from a host, or given to it, is an error
+  std::chrono::milliseconds host_timeout = std::chrono::minutes(5);  ///< the longest wait for a host; 0: for ever
 };
 
 struct ExecutorOptions {

@@ -56,6 +56,14 @@ class Builder {
           entry.base = TableEntry::Base::Status;
           size = sizeof(base::RunStatus);
           break;
+        case Allocation::Kind::Device:
+          entry.base = TableEntry::Base::Device;
+          size = sizeof(std::int64_t);
+          break;
+        case Allocation::Kind::HostPort:
+          entry.base = TableEntry::Base::HostPort;
+          size = sizeof(void*);
+          break;
         case Allocation::Kind::Parameter:
           entry.base = TableEntry::Base::Port;
           entry.number = port_of_parameter(allocation.number);

@@ -43,10 +43,10 @@ struct Operation {
   std::int64_t scratch_stride = 0;  ///< 0: no scratch
 };
 
-/// Where a pointer of the table points: into the arena, mapped host memory, a constant, the memory of a port, or the
-/// run's status.
+/// Where a pointer of the table points: into the arena, mapped host memory, a constant, the memory of a port, or to the
+/// run's status, the number of its device or the address of its host.
 struct TableEntry {
-  enum class Base : std::uint8_t { Arena, Host, Constant, Port, Status };
+  enum class Base : std::uint8_t { Arena, Host, Constant, Port, Status, Device, HostPort };
   Base base = Base::Arena;
   std::int32_t number = 0;  ///< of the constant, or of the port: parameters first, then results
   std::int64_t offset = 0;

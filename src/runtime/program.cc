@@ -13,6 +13,8 @@ std::string_view name(Allocation::Kind kind) {
     case Allocation::Kind::Result: return "result";
     case Allocation::Kind::Constant: return "constant";
     case Allocation::Kind::Status: return "status";
+    case Allocation::Kind::Device: return "device";
+    case Allocation::Kind::HostPort: return "host";
   }
   return "?";
 }
@@ -38,7 +40,8 @@ class Printer {
  private:
   static std::string of(const Allocation& allocation) {
     std::string text(name(allocation.kind));
-    if (allocation.kind != Allocation::Kind::Arena && allocation.kind != Allocation::Kind::Status)
+    using Kind = Allocation::Kind;
+    if (allocation.kind == Kind::Parameter || allocation.kind == Kind::Result || allocation.kind == Kind::Constant)
       text += " " + std::to_string(allocation.number);
     if (allocation.memory_space != 0) text += " in space " + std::to_string(allocation.memory_space);
     return text;

@@ -23,6 +23,8 @@ struct Allocation {
     Result,     ///< leaf `number` of the results
     Constant,   ///< Program::constants[number], read only
     Status,     ///< the run's base::RunStatus, where a call says that it failed; `number` is not used
+    Device,     ///< an int64, the run's device; `number` is not used
+    HostPort,   ///< the address of the run's library::HostPort, or null; likewise
   };
   Kind kind = Kind::Arena;
   std::int32_t number = 0;
