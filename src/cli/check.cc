@@ -26,20 +26,17 @@ Expected<int> check_kernels(const Options& options, const Source& source) {
   return kGood;
 }
 
-/// A program for one device, and its arguments.
+/// A program, and its arguments by device.
 struct Loaded {
   std::unique_ptr<hlo::Module> module;
-  std::vector<hlo::Literal> arguments;
+  std::vector<std::vector<hlo::Literal>> arguments;
 };
 
 Expected<Loaded> load(const Options& options, const Source& source) {
   auto module = TRY(read_module(source, options));
   const Devices devices = TRY(devices_of(*module));
-  if (devices.count() != 1)
-    return fail(Code::Unimplemented, source.path, ": runs on ", devices.count(),
-                " devices; only programs for one are checked");
   auto arguments = TRY(read_arguments(options, source, *module, devices));
-  return Loaded{std::move(module), std::move(arguments[0])};
+  return Loaded{std::move(module), std::move(arguments)};
 }
 
 Expected<compiler::CheckReport> check_module(const Options& options, const Source& source) {
@@ -47,14 +44,17 @@ Expected<compiler::CheckReport> check_module(const Options& options, const Sourc
   compiler::CheckOptions check;
   check.compile = TRY(compile_options(options));
   const Progress progress("checking " + source.path);
-  return compiler::check(std::move(loaded.module), loaded.arguments, check);
+  return compiler::check_devices(std::move(loaded.module), loaded.arguments, check);
 }
 
 Expected<int> bisect(const Options& options, const Source& source) {
   const Loaded loaded = TRY(load(options, source));
+  if (loaded.arguments.size() != 1)
+    return fail(Code::Unimplemented, source.path, ": runs on ", loaded.arguments.size(),
+                " devices; --bisect-passes takes programs for one");
   const compiler::Options compile = TRY(compile_options(options));
   const Progress progress("bisecting " + source.path);
-  const compiler::Bisection found = TRY(compiler::bisect_passes(*loaded.module, loaded.arguments, compile));
+  const compiler::Bisection found = TRY(compiler::bisect_passes(*loaded.module, loaded.arguments[0], compile));
   if (found.stage.empty()) {
     say(source.path + ": " + std::to_string(found.stages) + " stages: all give the same results");
     return kGood;

@@ -30,6 +30,7 @@ struct Difference {
   std::string message;  ///< element, both values, the bound
   std::string source;   ///< "model.py:12"; empty: not known
   std::string loops;    ///< "iteration 3 of while.1, 0 of while.2"; empty: in none
+  std::int64_t device = -1;  ///< -1: there is one
 };
 /// All of it in a line.
 std::string to_string(const Difference&);
@@ -49,6 +50,12 @@ struct CheckReport {
 /// Errors: those of compile() and of the interpreter.
 Expected<CheckReport> check(std::unique_ptr<hlo::Module>, std::span<const hlo::Literal> arguments,
                             const CheckOptions& = {});
+
+/// The same for a program on several devices, which walk it at the same time; `arguments` by device. Each collective is given the operands that
+/// all devices had, its sums in the elements' type in the order of ranks. Results are those of device 0.
+/// Errors: as check(); the first device's that has one.
+Expected<CheckReport> check_devices(std::unique_ptr<hlo::Module>, std::span<const std::vector<hlo::Literal>> arguments,
+                                    const CheckOptions& = {});
 
 /// An instruction that makes a NaN or an infinity out of finite operands.
 struct NotFinite {

@@ -169,5 +169,65 @@ TEST(Bisect, StagesOfTheCompilerAgreeAndAFaultInKernelsIsSeen) {
   EXPECT_EQ(found->stage, "kernels and code");
 }
 
+constexpr const char* kDevices = R"(HloModule devices, replica_count=2, num_partitions=2
+plus { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+cond { s = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(4)
+  ROOT c = pred[] compare(i, n), direction=LT }
+body { s = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[4] get-tuple-element(s), index=1
+  y = f32[4] multiply(x, x)
+  start = f32[4] all-reduce-start(y), channel_id=1, use_global_device_ids=true, replica_groups={{0,3},{1,2}}, to_apply=plus
+  sum = f32[4] all-reduce-done(start)
+  all = f32[8] all-gather(sum), channel_id=2, use_global_device_ids=true, dimensions={0}, replica_groups={{0,1},{2,3}}
+  moved = f32[8] collective-permute(all), channel_id=3, source_target_pairs={{0,1}}
+  part = f32[4] slice(moved), slice={[2:6]}
+  me = u32[] replica-id()
+  here = f32[] convert(me)
+  half = f32[4] broadcast(here), dimensions={}
+  z = f32[4] add(part, half)
+  k = s32[] constant(1)
+  j = s32[] add(i, k)
+  ROOT t = (s32[], f32[4]) tuple(j, z) }
+ENTRY main {
+  x = f32[4] parameter(0)
+  z = s32[] constant(0)
+  init = (s32[], f32[4]) tuple(z, x)
+  w = (s32[], f32[4]) while(init), condition=cond, body=body
+  ROOT r = f32[4] get-tuple-element(w), index=1
+})";
+
+std::vector<std::vector<Literal>> on_four() {
+  std::vector<std::vector<Literal>> arguments;
+  for (const float k : {0.f, 1.f, 2.f, 3.f}) arguments.push_back({floats({1, 2 + k, 3, k / 7})});
+  return arguments;
+}
+
+TEST(Check, ProgramsOnSeveralDevices) {
+  const auto report = check_devices(parse(kDevices), on_four());
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
+  EXPECT_GT(report->instructions, 6);
+  EXPECT_GT(report->checks, 4 * report->instructions);
+}
+
+TEST(Check, NamesTheCollectiveAndTheDevice) {
+  CheckOptions options;
+  options.compile.change_kernels = [](std::vector<kernels::Kernel>& kernels) {
+    for (kernels::Kernel& kernel : kernels)
+      if (kernel.name.find("fold") != std::string::npos) change(kernel, kernel.body, hlo::Opcode::Add, hlo::Opcode::Subtract);
+  };
+  const auto report = check_devices(parse(kDevices), on_four(), options);
+  ASSERT_TRUE(report) << report.error().message();
+  ASSERT_FALSE(report->differences.empty());
+  EXPECT_EQ(report->differences[0].instruction, "sum");
+  EXPECT_EQ(report->differences[0].device, 0);
+  EXPECT_THAT(to_string(report->differences[0]), HasSubstr("on device 0, iteration 0 of w"));
+}
+
 }  // namespace
 }  // namespace hloom::compiler
