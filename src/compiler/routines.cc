@@ -1,8 +1,11 @@
 #include "compiler/routines.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "compiler/sort_problem.h"
 #include "library/check_size.h"
 #include "library/custom_call.h"
 #include "library/dense.h"
@@ -109,6 +112,31 @@ library::TriangularProblem triangular_problem(const Instruction& i) {
   return {b.dtype(), batch_of(b), b.dim(b.rank() - 2), b.dims().back(), attr.left_side, attr.lower, attr.unit_diagonal, form};
 }
 
+// Operands are numbered as the instruction's own. Needs: of a fusion, the routine inside.
+Expected<library::RoutinePlan> plan_of(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::Fft:
+      TRY(want_row_major(i));
+      return library::plan_fft(fft_problem(i));
+    case Opcode::Cholesky:
+      TRY(want_row_major(i));
+      return named(i, library::plan_cholesky(cholesky_problem(i)));
+    case Opcode::TriangularSolve:
+      TRY(want_row_major(i));
+      TRY(want_one_type(i));
+      return named(i, library::plan_triangular_solve(triangular_problem(i)));
+    case Opcode::Sort:
+    case Opcode::Topk:
+      if (const auto problem = sort_problem(i)) return library::plan_sort(*problem);
+      break;
+    case Opcode::CustomCall:
+      if (i.attr<hlo::CustomCallAttr>().target == passes::kCheckSize) return library::plan_check_size();
+      return named(i, library::plan_custom_call(custom_call_problem(i)));
+    default: break;
+  }
+  return fail(Code::Unimplemented, i.name(), ": no routine for ", i.opcode(), " of ", i.shape());
+}
+
 Expected<std::int64_t> workspace_bytes(const Instruction& step) {
   const Instruction& i = routine_of(step);
   if (i.opcode() == Opcode::Fft) return library::fft_workspace_bytes(fft_problem(i));
@@ -121,29 +149,22 @@ Expected<std::int64_t> workspace_bytes(const Instruction& step) {
 bool is_routine(const Instruction& step) {
   if (step.opcode() == Opcode::CustomCall) return true;
   if (step.opcode() != Opcode::Fusion || step.attr<hlo::FusionAttr>().kind != hlo::FusionKind::Custom) return false;
-  const Opcode root = routine_of(step).opcode();
-  return root == Opcode::Fft || root == Opcode::Cholesky || root == Opcode::TriangularSolve;
+  const Instruction& root = routine_of(step);
+  const auto is_parameter = [](const Instruction* operand) { return operand->opcode() == Opcode::Parameter; };
+  if (!std::ranges::all_of(root.operands(), is_parameter)) return false;
+  return root.opcode() == Opcode::Fft || root.opcode() == Opcode::Cholesky || root.opcode() == Opcode::TriangularSolve ||
+         sort_problem(root).has_value();
 }
 
 Expected<library::RoutinePlan> plan_routine(const Instruction& step) {
   const Instruction& i = routine_of(step);
-  switch (i.opcode()) {
-    case Opcode::Fft:
-      TRY(want_row_major(i));
-      return library::plan_fft(fft_problem(i));
-    case Opcode::Cholesky:
-      TRY(want_row_major(i));
-      return named(i, library::plan_cholesky(cholesky_problem(i)));
-    case Opcode::TriangularSolve:
-      TRY(want_row_major(i));
-      TRY(want_one_type(i));
-      return named(i, library::plan_triangular_solve(triangular_problem(i)));
-    case Opcode::CustomCall:
-      if (i.attr<hlo::CustomCallAttr>().target == passes::kCheckSize) return library::plan_check_size();
-      return named(i, library::plan_custom_call(custom_call_problem(i)));
-    default: break;
-  }
-  return fail(Code::Unimplemented, i.name(), ": no routine for ", i.opcode(), " of ", i.shape());
+  library::RoutinePlan plan = TRY(plan_of(i));
+  if (&i == &step) return plan;
+  // A fusion has each operand once, however often the instruction inside takes it.
+  for (library::Routine& call : plan.calls)
+    for (library::Argument& a : call.arguments)
+      if (a.kind == library::Argument::Kind::Operand) a.number = i.operand(a.number)->parameter_number();
+  return plan;
 }
 
 Expected<> note_workspaces(hlo::Module& module) {

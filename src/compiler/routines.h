@@ -8,7 +8,8 @@
 
 namespace hloom::compiler {
 
-/// Whether a step is a routine's: a fusion around one fft, cholesky or triangular-solve, or a custom call.
+/// Whether a step is a routine's: a fusion around one fft, cholesky, triangular-solve, or sort or topk that library/ knows
+/// how to do, or a custom call.
 bool is_routine(const hlo::Instruction& step);
 
 /// The calls that do a routine's work. Operands and results are numbered by their leaves.

@@ -1,0 +1,156 @@
+// Sorts and top-k of every type, key, dimension and layout, long enough for the routine and short enough for kernels: compiled
+// programs give what the interpreter's stable sort by the comparator gives, to the bit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "compiler/compile.h"
+#include "compiler/execute_literals.h"
+#include "compiler/read_program.h"
+#include "interp/interpret.h"
+
+namespace hloom {
+namespace {
+
+// Few different values, so that stability shows; floats of all kinds, NaN with and without sign and payload among them.
+hlo::Literal random_literal(const Shape& shape, std::mt19937_64& random) {
+  hlo::Literal literal(shape);
+  const std::span<std::byte> bytes = literal.mutable_bytes();
+  const auto width = static_cast<std::size_t>(byte_width(shape.dtype()));
+  const bool few = random() % 2 == 0;
+  for (std::size_t i = 0; i + width <= bytes.size(); i += width) {
+    std::uint64_t bits = few ? (random() % 5) << (8 * width - 3) | random() % 2 : random();
+    if (shape.dtype() == DType::Pred) bits &= 1;
+    std::memcpy(&bytes[i], &bits, width);
+  }
+  return literal;
+}
+
+void expect_as_interpreted(const std::string& text, int threads) {
+  SCOPED_TRACE(text);
+  auto module = compiler::read_program(text);
+  ASSERT_TRUE(module) << module.error().message();
+  std::mt19937_64 random(text.size());
+  std::vector<hlo::Literal> arguments;
+  for (const hlo::Instruction* p : (*module)->entry()->parameters()) arguments.push_back(random_literal(p->shape(), random));
+  const auto want = interp::interpret(**module, arguments);
+  ASSERT_TRUE(want) << want.error().message();
+  auto program = compiler::compile(std::move(*module), {});
+  ASSERT_TRUE(program) << program.error().message();
+  const std::vector<Shape> parameters = compiler::parameter_leaves(*program->module),
+                           results = compiler::result_leaves(*program->module);
+  const auto executor = runtime::Executor::create(std::move(program->program));
+  ASSERT_TRUE(executor);
+  runtime::ThreadPool pool(threads);
+  const auto got = compiler::execute_literals(**executor, parameters, results, arguments, pool);
+  ASSERT_TRUE(got) << got.error().message();
+  for (std::size_t k = 0; k < got->size(); ++k) {
+    const hlo::Literal& leaf = want->shape().is_tuple() ? want->elements()[k] : *want;
+    EXPECT_TRUE(std::ranges::equal((*got)[k].bytes(), leaf.bytes())) << "leaf " << k;
+  }
+}
+
+std::string array(const std::string& type, const std::string& dims, const std::string& layout = "") {
+  return type + "[" + dims + "]" + layout;
+}
+
+const char* const kTypes[] = {"pred", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64"};
+
+std::string compare(const std::string& type, const std::string& operands, const std::string& direction) {
+  const bool is_float = type[0] == 'f' || type[0] == 'b';
+  return " pred[] compare(" + operands + "), direction=" + direction + (is_float ? ", type=TOTALORDER" : "") + "\n";
+}
+
+// A sort of keys of a type with their positions, along a dimension of `dims`.
+std::string sort_text(const std::string& type, const std::string& dims, int along, const std::string& direction,
+                      const std::string& layout = "") {
+  const std::string keys = array(type, dims, layout), positions = array("s32", dims, layout);
+  return "HloModule m\nc { x = " + type + "[] parameter(0)\n y = " + type + "[] parameter(1)\n i = s32[] parameter(2)\n"
+         " j = s32[] parameter(3)\n ROOT r =" + compare(type, "x, y", direction) + "}\n"
+         "ENTRY e { p = " + keys + " parameter(0)\n q = " + positions + " parameter(1)\n ROOT s = (" + keys + ", " + positions +
+         ") sort(p, q), dimensions={" + std::to_string(along) + "}, is_stable=true, to_apply=c }";
+}
+
+// What has no kernel of its own is the routine's.
+TEST(CompiledSort, LongLinesByTotalOrdersNeedNoKernel) {
+  const auto kernels = [](const std::string& text) {
+    auto program = compiler::compile(*compiler::read_program(text), {});
+    return program->code_report.kernels;
+  };
+  EXPECT_EQ(kernels(sort_text("f32", "48", 0, "LT")), 0);
+  EXPECT_EQ(kernels(sort_text("f32", "47", 0, "LT")), 1);
+}
+
+TEST(CompiledSort, OfEveryType) {
+  for (const char* type : kTypes)
+    for (const char* direction : {"LT", "GT"}) {
+      expect_as_interpreted(sort_text(type, "500", 0, direction), 1);
+      expect_as_interpreted(sort_text(type, "20", 0, direction), 1);
+    }
+}
+
+TEST(CompiledSort, AlongEachDimensionInEachLayout) {
+  for (const char* layout : {"{2,1,0}", "{0,1,2}", "{1,2,0}"})
+    for (int along = 0; along < 3; ++along)
+      for (const int threads : {1, 3}) expect_as_interpreted(sort_text("f32", "50,51,52", along, "LT", layout), threads);
+}
+
+TEST(CompiledSort, OfAnyLength) {
+  for (const char* dims : {"1", "31", "32", "33", "47", "48", "49", "255", "4096", "32767", "32768", "70000", "0,60"})
+    for (const char* type : {"f32", "u64"}) expect_as_interpreted(sort_text(type, dims, dims[1] == ',' ? 1 : 0, "LT"), 2);
+}
+
+TEST(CompiledSort, ByKeysOfDifferentWidths) {
+  for (const char* first : {"f64", "u8"})
+    for (const char* second : {"s16", "f32"}) {
+      const std::string f = first, s = second;
+      expect_as_interpreted("HloModule m\nc { x = " + f + "[] parameter(0)\n y = " + f + "[] parameter(1)\n i = " + s +
+                                "[] parameter(2)\n j = " + s + "[] parameter(3)\n a =" + compare(f, "x, y", "GT") + " b =" +
+                                compare(f, "x, y", "EQ") + " d =" + compare(s, "i, j", "LT") +
+                                " g = pred[] and(b, d)\n ROOT r = pred[] or(a, g) }\n"
+                                "ENTRY e { p = " + f + "[9,300] parameter(0)\n q = " + s + "[9,300] parameter(1)\n"
+                                " o = c64[9,300] parameter(2)\n"
+                                " ROOT t = (" + f + "[9,300], " + s + "[9,300]) sort(p, q), dimensions={1}, to_apply=c }",
+                            2);
+    }
+}
+
+TEST(CompiledSort, AsJaxComparesFloats) {
+  for (const char* type : {"f16", "bf16", "f32", "f64"}) {
+    const std::string t = type;
+    expect_as_interpreted(
+        "HloModule m\nc { x = " + t + "[] parameter(0)\n y = " + t + "[] parameter(1)\n zero = " + t + "[] constant(0)\n quiet = " + t +
+            "[] constant(nan)\n a = pred[] compare(x, x), direction=NE\n b = pred[] compare(x, zero), direction=EQ\n c = " + t +
+            "[] select(b, zero, x)\n d = " + t + "[] select(a, quiet, c)\n f = pred[] compare(y, y), direction=NE\n"
+            " g = pred[] compare(y, zero), direction=EQ\n h = " + t + "[] select(g, zero, y)\n k = " + t +
+            "[] select(f, quiet, h)\n ROOT r = pred[] compare(d, k), direction=LT, type=TOTALORDER }\n"
+            "ENTRY e { p = " + t + "[7,400] parameter(0)\n ROOT s = " + t + "[7,400] sort(p), dimensions={1}, to_apply=c }",
+        1);
+  }
+}
+
+// One array twice; elements of 16 bytes that go along.
+TEST(CompiledSort, OfAnArrayTwiceAndOfWideElements) {
+  expect_as_interpreted("HloModule m\nc { x = s32[] parameter(0)\n y = s32[] parameter(1)\n i = s32[] parameter(2)\n j = s32[] parameter(3)\n"
+                        " ROOT r = pred[] compare(i, j), direction=GT }\n"
+                        "ENTRY e { p = s32[90] parameter(0)\n ROOT s = (s32[90], s32[90]) sort(p, p), dimensions={0}, to_apply=c }", 1);
+  expect_as_interpreted("HloModule m\nc { x = c128[] parameter(0)\n y = c128[] parameter(1)\n i = s8[] parameter(2)\n j = s8[] parameter(3)\n"
+                        " ROOT r = pred[] compare(i, j), direction=LT }\n"
+                        "ENTRY e { p = c128[90] parameter(0)\n q = s8[90] parameter(1)\n"
+                        " ROOT s = (c128[90], s8[90]) sort(p, q), dimensions={0}, to_apply=c }", 1);
+}
+
+TEST(CompiledSort, OfTheFirstOfEachLine) {
+  for (const char* type : {"s32", "u8", "bf16", "f32"})
+    for (const char* largest : {"true", "false"})
+      for (const int k : {0, 1, 7, 50, 200}) {
+        const std::string t = type, kept = "[11," + std::to_string(k) + "]";
+        expect_as_interpreted("HloModule m\nENTRY e { p = " + t + "[11,200] parameter(0)\n ROOT r = (" + t + kept + ", s32" + kept +
+                                  ") topk(p), k=" + std::to_string(k) + ", largest=" + largest + " }", 2);
+      }
+}
+
+}  // namespace
+}  // namespace hloom
