@@ -54,6 +54,9 @@ const std::vector<Case> kCases = {
      scheduled("  x = f32[2,3]{1,0} parameter(0)\n  c = f32[2,3]{0,1} copy(x)\n", "  ROOT s = (f32[2,2]{0,1}, s32[2,2]{0,1}) topk(c), k=2, largest=true\n"),
      {"{{3, 1, 2}, {2, 4, 6}}"}, {"{{3, 2}, {6, 4}}", "{{0, 2}, {2, 1}}"}},
     {"GatheredColumns", scheduled(kMatrix, "  ROOT g = f32[2,2]{1,0} all-gather(c), dimensions={0}, replica_groups={}\n"), {kSquare}, {kSquare}},
+    {"ARoutineTakesAValueTwice",
+     "HloModule m\nENTRY e {\n x = f32[2,2] parameter(0)\n ROOT s = f32[2,2] triangular-solve(x, x), left_side=true, lower=true, transpose_a=NO_TRANSPOSE\n}\n",
+     {"{{2, 0}, {1, 4}}"}, {"{{1, 0}, {0, 1}}"}},
     {"LapackOfRows", kLapack, {kSquare}, {"{{2, 2}, {1, 2}}", "0"}, kClose},
 
     {"CholeskyOfBf16", factor("bf16"), {kSquare}, {"{{2, 0}, {1, 2}}"}},

@@ -295,9 +295,12 @@ class ProgramBuilder {
     return {whole.allocation, whole.offset + a.number, whole.size_bytes - a.number};
   }
 
-  runtime::Slice operand_slice(const Instruction& i, std::int64_t leaf) const {
-    for (const Instruction* operand : i.operands()) {
-      if (leaf < num_leaves(operand->shape())) return to_runtime(c_.assignment.slice(*operand, leaf));
+  // A fusion has a value once that its routine takes twice.
+  runtime::Slice operand_slice(const Instruction& step, std::int64_t leaf) const {
+    const bool fused = step.opcode() == Opcode::Fusion;
+    for (const Instruction* operand : fused ? step.called(0)->root()->operands() : step.operands()) {
+      const Instruction& given = fused ? *step.operand(operand->parameter_number()) : *operand;
+      if (leaf < num_leaves(operand->shape())) return to_runtime(c_.assignment.slice(given, leaf));
       leaf -= num_leaves(operand->shape());
     }
     HLOOM_CHECK(false);
