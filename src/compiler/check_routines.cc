@@ -3,6 +3,7 @@
 #include <cmath>
 #include <complex>
 #include <functional>
+#include <limits>
 #include <sstream>
 #include <vector>
 
@@ -43,6 +44,11 @@ std::string words(const Parts&... parts) {
   return std::move(text).str();
 }
 
+double largest(const Literal& x) {
+  return real_type(x.dtype()) == DType::F64 ? std::numeric_limits<double>::max() : static_cast<double>(std::numeric_limits<float>::max());
+}
+
+// Numbers on the way are up to n times the norm: a transform may overflow though its result does not.
 // sqrt(Σ|got - want|²) ≤ (4 + 4·Σ log2 n)·eps·sqrt(Σ|want|²) for each transform; a convolution has four times the stages.
 std::optional<std::string> transform_differs(const Instruction& i, const Literal& got, const Literal& want) {
   const std::vector<Wide> a = numbers_of(got), b = numbers_of(want);
@@ -61,7 +67,8 @@ std::optional<std::string> transform_differs(const Instruction& i, const Literal
       total += std::norm(b[e]);
       finite = finite && is_finite(b[e]);
     }
-    if (!finite || std::sqrt(error) <= 4 * stages * epsilon(got) * std::sqrt(total)) continue;
+    const bool overflows = std::sqrt(total) * static_cast<double>(size) > largest(want);
+    if (!finite || overflows || std::sqrt(error) <= 4 * stages * epsilon(got) * std::sqrt(total)) continue;
     return words("transform ", first / size, ": off by ", std::sqrt(error / total), " of its norm, allowed ", 4 * stages * epsilon(got));
   }
   return std::nullopt;

@@ -207,6 +207,17 @@ std::vector<std::vector<Literal>> on_four() {
   return arguments;
 }
 
+// In f32 the sum is beyond the largest float before it is divided by its length.
+TEST(Check, ATransformMayOverflowOnTheWay) {
+  Literal x(Shape::array(DType::C64, {4}));
+  for (std::complex<float>& e : x.mutable_data<std::complex<float>>()) e = {3e38f, 0};
+  const auto report = check(parse("HloModule m\nENTRY e {\n x = c64[4] parameter(0)\n"
+                                  " ROOT r = f32[6] fft(x), fft_type=IRFFT, fft_length={6}\n}\n"),
+                            {&x, 1});
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
+}
+
 TEST(Check, ProgramsOnSeveralDevices) {
   const auto report = check_devices(parse(kDevices), on_four());
   ASSERT_TRUE(report) << report.error().message();
