@@ -82,6 +82,12 @@ TEST(Generate, EveryKindOfInstructionComes) {
                           Opcode::Clamp,
                           Opcode::IsFinite,
                           Opcode::ReducePrecision,
+                          Opcode::Fft,
+                          Opcode::Cholesky,
+                          Opcode::TriangularSolve,
+                          Opcode::BatchNormTraining,
+                          Opcode::AllReduce,
+                          Opcode::CollectivePermute,
                           Opcode::Tuple})
     EXPECT_GE(seen[op], 10) << op;
   EXPECT_GE(scheduled, 50);

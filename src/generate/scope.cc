@@ -166,8 +166,9 @@ DType Scope::type() {
   constexpr std::array kTypes = {DType::F32, DType::S32, DType::Pred,     DType::U32,   DType::F64,
                                  DType::U64, DType::S64, DType::BF16,     DType::F16,   DType::U8,
                                  DType::S8,  DType::S16, DType::U16,      DType::C64,   DType::C128,
-                                 DType::S4,  DType::U4,  DType::F8E4M3FN, DType::F8E5M2};
-  constexpr std::array kWeights = {400, 180, 90, 60, 70, 15, 25, 40, 30, 20, 20, 8, 8, 20, 5, 6, 6, 4, 4};
+                                 DType::S4,  DType::U4,  DType::F8E4M3FN, DType::F8E5M2,
+                                 DType::S2,  DType::U2,  DType::F4E2M1FN, DType::F8E4M3B11FNUZ};
+  constexpr std::array kWeights = {400, 180, 90, 60, 70, 15, 25, 40, 30, 20, 20, 8, 8, 20, 5, 6, 6, 4, 4, 4, 4, 4, 2};
   return kTypes[random().weighted(kWeights)];
 }
 
@@ -214,7 +215,8 @@ void Scope::step() {
     std::span<const Family> families;
   };
   const Group groups[] = {{45, elementwise_families()}, {28, movement_families()},   {9, index_families()},
-                          {12, reduction_families()},   {5, contraction_families()}, {7, control_families()}};
+                          {12, reduction_families()},   {5, contraction_families()}, {7, control_families()},
+                          {3, transform_families()}};
   std::vector<int> weights;
   for (const Group& g : groups) weights.push_back(g.weight);
   const std::span<const Family> families = groups[random().weighted(weights)].families;

@@ -110,5 +110,6 @@ std::span<const Family> index_families();
 std::span<const Family> reduction_families();
 std::span<const Family> contraction_families();
 std::span<const Family> control_families();
+std::span<const Family> transform_families();
 
 }  // namespace hloom::generate
