@@ -43,6 +43,7 @@ Expected<compiler::CheckReport> check_module(const Options& options, const Sourc
   Loaded loaded = TRY(load(options, source));
   compiler::CheckOptions check;
   check.compile = TRY(compile_options(options));
+  check.max_work = options.work;
   const Progress progress("checking " + source.path);
   return compiler::check_devices(std::move(loaded.module), loaded.arguments, check);
 }

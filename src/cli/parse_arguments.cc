@@ -202,6 +202,9 @@ void add_check(CLI::App& app, Options& o) {
   add_cpu(*check, o);
   add_cache(*check, o);
   add_devices(*check, o);
+  check->add_option("--work", o.work, "Instructions that take the interpreter more steps are run, not checked; default 2e9")
+      ->option_text("STEPS")
+      ->check(CLI::PositiveNumber);
   check->add_flag("--bisect-passes", o.bisect_passes, "Name the stage after which the results part");
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/check.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <unordered_set>
@@ -23,6 +24,7 @@ using hlo::Literal;
 using hlo::Opcode;
 
 constexpr std::size_t kMaxDifferences = 20;
+constexpr double kMostHidden = 2e9;  // steps for a value that the compiled program does not show
 
 std::string text_of(const std::vector<LoopPlace>& loops) {
   std::string text;
@@ -83,7 +85,10 @@ class Checker : public StepWalker {
                         [&](const Instruction& inner, std::span<const Literal> operands, std::optional<Literal> shown) {
                           return check_inner(i, inner, operands, std::move(shown));
                         });
-    return can_be_interpreted(i) && interpreter_work(i) <= options_.max_work ? check_step(i) : run(i);
+    if (!can_be_interpreted(i)) return run(i);
+    if (interpreter_work(i) <= options_.max_work) return check_step(i);
+    ++report_.skipped;
+    return run(i);
   }
 
   bool wanted(const Instruction& i) {
@@ -120,7 +125,7 @@ class Checker : public StepWalker {
   // goes on to the users.
   Expected<Literal> check_inner(const Instruction& step, const Instruction& i, std::span<const Literal> operands,
                                 std::optional<Literal> shown) {
-    if (interpreter_work(i) > options_.max_work) {
+    if (const double work = interpreter_work(i); work > (shown ? options_.max_work : std::max(options_.max_work, kMostHidden))) {
       ++report_.skipped;
       if (!shown)
         return fail(Code::ResourceExhausted, i.name(), ": too large to interpret, and its value is not visible");

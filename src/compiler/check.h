@@ -18,7 +18,8 @@ struct CheckOptions {
   Options compile;  ///< how; regions and taps are as the check wants them
   /// An instruction in a loop is checked when it runs for the first, second, fourth, eighth … time.
   bool every_run = false;
-  /// Instructions whose interpretation would take more steps than this are run but not checked, and counted.
+  /// Instructions whose interpretation would take more steps than this are run but not checked, and counted; those whose value only the
+  /// interpreter knows are interpreted all the same, up to 2e9 steps.
   double max_work = 2e9;
 };
 

@@ -218,6 +218,18 @@ TEST(Check, ATransformMayOverflowOnTheWay) {
   EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
 }
 
+TEST(Check, WhatTakesTooManyStepsIsCountedAndNotChecked) {
+  CheckOptions options;
+  options.max_work = 7;  // of four elements from one operand 8
+  const auto report = check(parse("HloModule m\nENTRY e {\n x = f32[4] parameter(0)\n y = f32[4] tanh(x)\n"
+                                  " z = f32[2] slice(y), slice={[0:2]}\n ROOT r = (f32[4], f32[2]) tuple(y, z)\n}\n"),
+                            std::vector<Literal>{floats({1, 2, 3, 4})}, options);
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->differences.empty());
+  EXPECT_EQ(report->skipped, 1);
+  EXPECT_GE(report->checks, 1);
+}
+
 TEST(Check, ProgramsOnSeveralDevices) {
   const auto report = check_devices(parse(kDevices), on_four());
   ASSERT_TRUE(report) << report.error().message();
