@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "compiler/convolution_problem.h"
 #include "compiler/sort_problem.h"
 #include "library/check_size.h"
 #include "library/custom_call.h"
@@ -20,6 +21,12 @@ using hlo::Opcode;
 
 const Instruction& routine_of(const Instruction& step) {
   return step.opcode() == Opcode::Fusion ? *step.called(0)->root() : step;
+}
+
+// What a routine is given of an operand: a convolution reads the slice of an array by itself.
+const Instruction& source_of(const Instruction& operand) {
+  const bool sliced = operand.opcode() == Opcode::Slice && operand.users().size() == 1 && is_rare_convolution(*operand.users()[0]);
+  return sliced ? *operand.operand(0) : operand;
 }
 
 bool is_row_major(const Shape& shape) {
@@ -125,6 +132,7 @@ Expected<library::RoutinePlan> plan_of(const Instruction& i) {
       TRY(want_row_major(i));
       TRY(want_one_type(i));
       return named(i, library::plan_triangular_solve(triangular_problem(i)));
+    case Opcode::Convolution: return library::plan_convolution(convolution_problem(i));
     case Opcode::Sort:
     case Opcode::Topk:
       if (const auto problem = sort_problem(i)) return library::plan_sort(*problem);
@@ -150,10 +158,10 @@ bool is_routine(const Instruction& step) {
   if (step.opcode() == Opcode::CustomCall) return true;
   if (step.opcode() != Opcode::Fusion || step.attr<hlo::FusionAttr>().kind != hlo::FusionKind::Custom) return false;
   const Instruction& root = routine_of(step);
-  const auto is_parameter = [](const Instruction* operand) { return operand->opcode() == Opcode::Parameter; };
+  const auto is_parameter = [](const Instruction* operand) { return source_of(*operand).opcode() == Opcode::Parameter; };
   if (!std::ranges::all_of(root.operands(), is_parameter)) return false;
   return root.opcode() == Opcode::Fft || root.opcode() == Opcode::Cholesky || root.opcode() == Opcode::TriangularSolve ||
-         sort_problem(root).has_value();
+         is_rare_convolution(root) || sort_problem(root).has_value();
 }
 
 Expected<library::RoutinePlan> plan_routine(const Instruction& step) {
@@ -163,7 +171,7 @@ Expected<library::RoutinePlan> plan_routine(const Instruction& step) {
   // A fusion has each operand once, however often the instruction inside takes it.
   for (library::Routine& call : plan.calls)
     for (library::Argument& a : call.arguments)
-      if (a.kind == library::Argument::Kind::Operand) a.number = i.operand(a.number)->parameter_number();
+      if (a.kind == library::Argument::Kind::Operand) a.number = source_of(*i.operand(a.number)).parameter_number();
   return plan;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hlo/module.h"
+#include "hlo/rare.h"
 #include "hlo/reduce_order.h"
 
 namespace hloom::fusion {
@@ -29,7 +30,8 @@ Hero hero_of(const Instruction& i) {
   switch (i.opcode()) {
     case Opcode::Reduce: return is_unrolled(i) ? Hero::Loop : Hero::Reduce;
     case Opcode::Dot: return Hero::Dot;
-    case Opcode::Convolution: return Hero::Convolution;
+    case Opcode::Convolution:
+      return hlo::is_rare(i) ? Hero::Routine : Hero::Convolution;
     case Opcode::DynamicUpdateSlice: return Hero::WindowUpdate;
     case Opcode::Scatter: return Hero::Scatter;
     case Opcode::ReduceWindow: return Hero::Window;
@@ -178,6 +180,8 @@ bool may_fuse(const Instruction& p, const Instruction& user, Hero hero, bool ali
       return true;
     default: break;
   }
+  // The routine reads a slice where it lies.
+  if (user.opcode() == Opcode::Convolution && p.opcode() == Opcode::Slice && hlo::is_rare(user)) return true;
   if (hero_of(user) == Hero::Routine) return refuse(reason, "a routine reads whole arrays");
   return true;
 }

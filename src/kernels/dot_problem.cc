@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -41,10 +42,19 @@ bool moves_points(const Instruction& i) {
          i.shape().layout().is_descending() && i.operand(0)->shape().layout().is_descending();
 }
 
+// A convolution of which each product counts: its operands' dimensions are sums of strides, as a dot's are single ones.
+bool is_whole_convolution(const Instruction& i) {
+  if (i.opcode() != Opcode::Convolution) return false;
+  const auto& c = i.attr<hlo::ConvolutionAttr>();
+  return c.feature_groups == 1 && c.batch_groups == 1 && std::ranges::all_of(c.window, [](const hlo::WindowDim& d) {
+    return d.pad_low == 0 && d.pad_high == 0 && d.lhs_dilate == 1;
+  });
+}
+
 const Instruction* only_dot(const hlo::Computation& computation) {
   const Instruction* dot = nullptr;
   for (const Instruction& i : computation.instructions()) {
-    if (i.opcode() != Opcode::Dot) continue;
+    if (i.opcode() != Opcode::Dot && !is_whole_convolution(i)) continue;
     if (dot != nullptr) return nullptr;
     dot = &i;
   }
@@ -85,7 +95,8 @@ void choose_sum_type(DotFusion& fusion) {
   const Instruction& dot = *fusion.dot;
   const DType type = dot.shape().dtype();
   fusion.sum_type = is_floating(type) && bit_width(type) < 32 ? DType::F32 : type;
-  if (!is_integral(type) || dot.operand(0)->shape().dtype() != dot.operand(1)->shape().dtype()) return;
+  if (dot.opcode() != Opcode::Dot || !is_integral(type)) return;
+  if (dot.operand(0)->shape().dtype() != dot.operand(1)->shape().dtype()) return;
   const std::int64_t product = largest_magnitude(*dot.operand(0)) * largest_magnitude(*dot.operand(1));
   if (product == 0) return;
   constexpr std::int64_t kWholeFloats = 1 << 24;
@@ -140,12 +151,15 @@ Point dot_point(Builder& b, const std::vector<DotAxis>& axes, const AxisIndices&
 
 bool holds(const hlo::Dims& dims, std::int64_t d) { return std::ranges::find(dims, d) != dims.end(); }
 
-// Which dimension of the result, or of the list of contracted ones, each dimension of an operand is.
-struct OperandDim {
+// What an index of an operand is made of: a dimension of the result, or of the list of contracted ones, with its stride.
+struct DimTerm {
   bool summed = false;
   std::size_t dim = 0;
+  std::int64_t stride = 1, start = 0;
 };
-std::vector<OperandDim> operand_dims(const Instruction& dot, std::int64_t number) {
+using OperandDims = std::vector<std::vector<DimTerm>>;
+
+OperandDims dot_operand_dims(const Instruction& dot, std::int64_t number) {
   const auto& d = dot.attr<hlo::DotAttr>();
   const hlo::Dims& batch = number == 0 ? d.lhs_batch : d.rhs_batch;
   const hlo::Dims& contracting = number == 0 ? d.lhs_contracting : d.rhs_contracting;
@@ -153,12 +167,52 @@ std::vector<OperandDim> operand_dims(const Instruction& dot, std::int64_t number
   std::size_t next = d.lhs_batch.size();
   if (number == 1)
     next = static_cast<std::size_t>(dot.shape().rank() - rank) + d.rhs_contracting.size() + d.rhs_batch.size();
-  std::vector<OperandDim> dims(static_cast<std::size_t>(rank));
-  for (std::size_t k = 0; k < batch.size(); ++k) dims[static_cast<std::size_t>(batch[k])] = {false, k};
-  for (std::size_t k = 0; k < contracting.size(); ++k) dims[static_cast<std::size_t>(contracting[k])] = {true, k};
+  OperandDims dims(static_cast<std::size_t>(rank));
+  for (std::size_t k = 0; k < batch.size(); ++k) dims[static_cast<std::size_t>(batch[k])] = {{false, k}};
+  for (std::size_t k = 0; k < contracting.size(); ++k) dims[static_cast<std::size_t>(contracting[k])] = {{true, k}};
   for (std::int64_t x = 0; x < rank; ++x)
-    if (!holds(batch, x) && !holds(contracting, x)) dims[static_cast<std::size_t>(x)] = {false, next++};
+    if (!holds(batch, x) && !holds(contracting, x)) dims[static_cast<std::size_t>(x)] = {{false, next++}};
   return dims;
+}
+
+// Contracted are the positions of the kernel, then the input's features (hlo-ops 8.4).
+OperandDims convolution_operand_dims(const Instruction& convolution, std::int64_t number) {
+  const auto& c = convolution.attr<hlo::ConvolutionAttr>();
+  const auto u = [](std::int64_t d) { return static_cast<std::size_t>(d); };
+  OperandDims dims(u(convolution.operand(number)->shape().rank()));
+  const DimTerm feature{true, c.window.size()};
+  if (number == 0) {
+    dims[u(c.dims.input_batch)] = {{false, u(c.dims.output_batch)}};
+    dims[u(c.dims.input_feature)] = {feature};
+  } else {
+    dims[u(c.dims.kernel_output)] = {{false, u(c.dims.output_feature)}};
+    dims[u(c.dims.kernel_input)] = {feature};
+  }
+  for (std::size_t s = 0; s < c.window.size(); ++s) {
+    const hlo::WindowDim& w = c.window[s];
+    if (number == 0)
+      dims[u(c.dims.input_spatial[s])] = {{false, u(c.dims.output_spatial[s]), w.stride}, {true, s, w.rhs_dilate}};
+    else
+      dims[u(c.dims.kernel_spatial[s])] = {{true, s, w.reversal ? -1 : 1, w.reversal ? w.size - 1 : 0}};
+  }
+  return dims;
+}
+
+OperandDims operand_dims(const Instruction& dot, std::int64_t number) {
+  return dot.opcode() == Opcode::Dot ? dot_operand_dims(dot, number) : convolution_operand_dims(dot, number);
+}
+
+// Sizes of the contracted dimensions, in the order of their list.
+std::vector<std::int64_t> contracted_sizes(const Instruction& dot) {
+  std::vector<std::int64_t> sizes;
+  if (dot.opcode() == Opcode::Dot) {
+    for (const std::int64_t d : dot.attr<hlo::DotAttr>().lhs_contracting) sizes.push_back(dot.operand(0)->shape().dim(d));
+    return sizes;
+  }
+  const auto& c = dot.attr<hlo::ConvolutionAttr>();
+  for (const hlo::WindowDim& w : c.window) sizes.push_back(w.size);
+  sizes.push_back(dot.operand(1)->shape().dim(c.dims.kernel_input));
+  return sizes;
 }
 
 const Place& operand_place(const Instruction& fusion, const Places& places, std::int64_t n, const ShapeIndex& leaf) {
@@ -196,15 +250,20 @@ DotElements::DotElements(Builder& builder, const DotFusion& fusion, const Places
 Expected<Value> DotElements::operand(std::int64_t number, const std::vector<DotAxis>& axes, const AxisIndices& indices,
                                      Value mask) {
   const Instruction& dot = *fusion_.dot;
-  const std::vector<OperandDim> dims = operand_dims(dot, number);
+  const OperandDims dims = operand_dims(dot, number);
   std::vector<bool> of_result(static_cast<std::size_t>(dot.shape().rank()));
-  for (const OperandDim& d : dims)
-    if (!d.summed) of_result[d.dim] = true;
-  const std::vector<bool> all_summed(dot.attr<hlo::DotAttr>().lhs_contracting.size(), true);
+  for (const auto& terms : dims)
+    for (const DimTerm& t : terms)
+      if (!t.summed) of_result[t.dim] = true;
+  const std::vector<bool> all_summed(contracted_sizes(dot).size(), true);
   const Point free = dot_point(b_, axes, indices, false, of_result),
               summed = dot_point(b_, axes, indices, true, all_summed);
   Point point;
-  for (const OperandDim& d : dims) point.push_back(d.summed ? summed[d.dim] : free[d.dim]);
+  for (const auto& terms : dims) {
+    Index index;
+    for (const DimTerm& t : terms) index = index + (t.summed ? summed[t.dim] : free[t.dim]) * t.stride + t.start;
+    point.push_back(index);
+  }
   const auto at = [&] { return elements_.at(*dot.operand(number), point); };
   const Value v = TRY(mask == kNoValue ? at() : elements_.masked(mask, at));
   return b_.type(v) == fusion_.sum_type ? v : b_.line(Opcode::Convert, fusion_.sum_type, {v});
@@ -308,19 +367,23 @@ struct Trials {
   auto all() const { return std::array{&lhs, &rhs, &results}; }
 };
 
-std::vector<DotAxis> single_axes(const Instruction& dot) {
+// To which operands a dimension of the result belongs.
+DotAxis::Of axis_of(const Instruction& dot, std::int64_t dim) {
+  if (dot.opcode() == Opcode::Convolution)
+    return dim == dot.attr<hlo::ConvolutionAttr>().dims.output_feature ? DotAxis::Of::Rhs : DotAxis::Of::Lhs;
   const auto& d = dot.attr<hlo::DotAttr>();
-  const Shape& lhs = dot.operand(0)->shape();
-  const auto num_batch = static_cast<std::int64_t>(d.lhs_batch.size());
-  const std::int64_t num_lhs = lhs.rank() - static_cast<std::int64_t>(d.lhs_contracting.size());
+  if (dim < std::ssize(d.lhs_batch)) return DotAxis::Of::Batch;
+  return dim < dot.operand(0)->shape().rank() - std::ssize(d.lhs_contracting) ? DotAxis::Of::Lhs : DotAxis::Of::Rhs;
+}
+
+std::vector<DotAxis> single_axes(const Instruction& dot) {
   std::vector<DotAxis> axes;
   const auto add = [&](DotAxis::Of of, std::int64_t dim, std::int64_t extent) {
     if (extent != 1) axes.push_back({of, {{static_cast<std::size_t>(dim), 1, extent}}, extent});
   };
-  for (std::int64_t r = 0; r < dot.shape().rank(); ++r)
-    add(r < num_batch ? DotAxis::Of::Batch : r < num_lhs ? DotAxis::Of::Lhs : DotAxis::Of::Rhs, r, dot.shape().dim(r));
-  for (std::size_t k = 0; k < d.lhs_contracting.size(); ++k)
-    add(DotAxis::Of::Sum, static_cast<std::int64_t>(k), lhs.dim(d.lhs_contracting[k]));
+  for (std::int64_t r = 0; r < dot.shape().rank(); ++r) add(axis_of(dot, r), r, dot.shape().dim(r));
+  const std::vector<std::int64_t> sums = contracted_sizes(dot);
+  for (std::size_t k = 0; k < sums.size(); ++k) add(DotAxis::Of::Sum, static_cast<std::int64_t>(k), sums[k]);
   return axes;
 }
 
@@ -386,24 +449,27 @@ DotOperand operand_of(const Trial& trial, const Instruction& operand, DType sum_
   return o;
 }
 
-// The axis to go by lanes or rows: the one along which the first result lies dense, else the longest.
-std::size_t main_axis(const std::vector<DotAxis>& axes, DotAxis::Of of) {
+// The axis to go by lanes or rows: the one along which the first result lies dense, else the longest that counts: up to
+// `enough`, from where on the one whose elements lie nearest.
+std::size_t main_axis(const std::vector<DotAxis>& axes, DotAxis::Of of, std::int64_t enough) {
   std::size_t best = axes.size();
   for (std::size_t a = 0; a < axes.size(); ++a) {
     if (axes[a].of != of) continue;
-    const auto rank = [](const DotAxis& x) { return std::pair(x.out == 1 && x.extent >= 8, x.extent); };
+    const auto rank = [&](const DotAxis& x) {
+      return std::tuple(x.out == 1 && x.extent >= 8, std::min(x.extent, enough), x.extent < enough ? 0 : -x.out);
+    };
     if (best == axes.size() || rank(axes[a]) > rank(axes[best])) best = a;
   }
   return best;
 }
 
-DotProblem arranged(std::vector<DotAxis> axes) {
+DotProblem arranged(std::vector<DotAxis> axes, std::int64_t enough) {
   DotProblem problem;
   DotAxis lhs, rhs;
   lhs.of = DotAxis::Of::Lhs;
   rhs.of = DotAxis::Of::Rhs;
   for (DotAxis* wanted : {&lhs, &rhs}) {
-    const std::size_t at = main_axis(axes, wanted->of);
+    const std::size_t at = main_axis(axes, wanted->of, enough);
     if (at == axes.size()) continue;
     *wanted = axes[at];
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(at));
@@ -442,7 +508,10 @@ Expected<DotProblem> analyse_dot(const DotFusion& fusion, const Places& places) 
     if (rhs.plain) axes[a].rhs = trials.rhs.strides[0][a];
     axes[a].out = trials.results.strides.back()[a];
   }
-  DotProblem problem = arranged(std::move(axes));
+  // Images, lines and places in a line are axes of one kind: a row of registers of neighbours is long enough.
+  constexpr std::int64_t kEnoughPlaces = 8, kAll = std::numeric_limits<std::int64_t>::max();
+  const bool is_dot = fusion.dot->opcode() == Opcode::Dot;
+  DotProblem problem = arranged(std::move(axes), is_dot ? kAll : kEnoughPlaces);
   problem.lhs = lhs;
   problem.rhs = rhs;
   problem.epilogue_lines = trials.results.num_lines;

@@ -42,6 +42,7 @@ std::int64_t work_of(const DotProblem& problem, const hlo::Instruction& fusion) 
 
 // A short product for each batch and nothing else: lanes belong to the batches, as in any loop over elements.
 bool is_elementwise(const hlo::Instruction& dot) {
+  if (dot.opcode() != hlo::Opcode::Dot) return false;
   const auto& d = dot.attr<hlo::DotAttr>();
   std::int64_t batches = 1, sum = 1;
   for (const std::int64_t b : d.lhs_batch) batches *= dot.operand(0)->shape().dim(b);

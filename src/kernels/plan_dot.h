@@ -25,7 +25,8 @@ struct VectorUnit {
 
 VectorUnit vector_unit(const base::Target&);
 
-/// Whether plan_dot() has a plan: the fused computation holds one dot, and each result is the dot's value or made of
+/// Whether plan_dot() has a plan: the fused computation holds one dot, or one convolution without groups, padding and base
+/// dilation, and each result is the dot's value or made of
 /// it by elementwise ops, then perhaps transposed or reshaped; operands may be anything that has an elementwise form.
 bool is_dot_fusion(const hlo::Instruction& fusion);
 

@@ -21,6 +21,7 @@
 #include "passes/inline_calls.h"
 #include "passes/lift_constants.h"
 #include "passes/open_fusions.h"
+#include "passes/pad_convolutions.h"
 #include "passes/propagate_memory_space.h"
 #include "passes/recognize_custom_calls.h"
 #include "passes/remove_dead.h"
@@ -59,6 +60,7 @@ constexpr Pass kAll[] = {
     {"inline-calls", inline_calls, "put called computations in the place of their calls"},
     {"lift-constants", lift_constants, "give fusions their constant arrays from outside"},
     {"open-fusions", open_fusions, "inline fusions that are not one kernel"},
+    {"pad-convolutions", pad_convolutions, "put the padding of large convolutions into their input"},
     {"propagate-memory-space", propagate_memory_space, "write memory spaces and splits into fused computations"},
     {"recognize-custom-calls", recognize_custom_calls, "make custom calls that are opcodes those opcodes"},
     {"remove-barriers", remove_barriers, "drop optimization barriers, at the end"},

@@ -1,0 +1,118 @@
+#include "passes/pad_convolutions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "passes/expand.h"
+#include "passes/make.h"
+
+#include "hlo/rare.h"
+
+namespace hloom::passes {
+namespace {
+
+using hlo::ConvolutionAttr;
+using hlo::WindowDim;
+
+constexpr double kLeastProducts = 1 << 19;  // fewer are done before the kernel was looked at
+
+bool is_padded(const WindowDim& w) { return w.pad_low != 0 || w.pad_high != 0 || w.lhs_dilate != 1; }
+
+double products_of(const Instruction& i, const ConvolutionAttr& c) {
+  double products = static_cast<double>(i.shape().num_elements()) *
+                    static_cast<double>(i.operand(1)->shape().dim(c.dims.kernel_input));
+  for (const WindowDim& w : c.window) products *= static_cast<double>(w.size);
+  return products;
+}
+
+bool wanted(const Instruction& i) {
+  const auto& c = i.attr<ConvolutionAttr>();
+  if (c.feature_groups != 1 || c.batch_groups != 1) return false;
+  const DType type = i.shape().dtype();
+  const auto is_it = [&](const Instruction* operand) { return operand->shape().dtype() == type; };
+  if ((type != DType::F32 && type != DType::F64) || !std::ranges::all_of(i.operands(), is_it)) return false;
+  // What is cut off cannot be put back for the convolution as it was.
+  const bool cut = std::ranges::any_of(c.window, [](const WindowDim& w) { return w.pad_low < 0 || w.pad_high < 0; });
+  return !cut && std::ranges::any_of(c.window, is_padded) && products_of(i, c) >= kLeastProducts;
+}
+
+std::optional<bool> known_finite(const Instruction& kernel) {
+  if (kernel.opcode() != Opcode::Constant) return std::nullopt;
+  const hlo::Literal& literal = kernel.literal();
+  for (std::int64_t e = 0; e < literal.num_elements(); ++e)
+    if (!std::isfinite(element_as_double(literal, e))) return false;
+  return true;
+}
+
+Instruction* padded_input(Make& make, const Instruction& i) {
+  const auto& c = i.attr<ConvolutionAttr>();
+  std::vector<hlo::PadDim> dims(static_cast<std::size_t>(i.operand(0)->shape().rank()));
+  for (std::size_t s = 0; s < c.window.size(); ++s)
+    dims[static_cast<std::size_t>(c.dims.input_spatial[s])] = {c.window[s].pad_low, c.window[s].pad_high,
+                                                               c.window[s].lhs_dilate - 1};
+  return make.pad(i.operand(0), make.zeros(Shape::scalar(i.operand(0)->shape().dtype())), std::move(dims));
+}
+
+// The input again, from what padded_input() made.
+Instruction* unpadded(Make& make, Instruction* padded, const Instruction& i) {
+  const auto& c = i.attr<ConvolutionAttr>();
+  const Dims& sizes = i.operand(0)->shape().dims();
+  hlo::SliceAttr slice{Dims(sizes.size(), 0), sizes, Dims(sizes.size(), 1)};
+  for (std::size_t s = 0; s < c.window.size(); ++s) {
+    const auto d = static_cast<std::size_t>(c.dims.input_spatial[s]);
+    const WindowDim& w = c.window[s];
+    slice.starts[d] = w.pad_low;
+    slice.limits[d] = w.pad_low + std::max<std::int64_t>((sizes[d] - 1) * w.lhs_dilate + 1, 0);
+    slice.strides[d] = w.lhs_dilate;
+  }
+  return make.slice(padded, std::move(slice));
+}
+
+Instruction* convolution(Make& make, Instruction* input, Instruction* kernel, const Instruction& like, bool whole) {
+  Instruction* result = make.op(Opcode::Convolution, Shape::array(like.shape().dtype(), like.shape().dims()), {input, kernel});
+  auto& attr = result->mutable_attr<ConvolutionAttr>();
+  attr = like.attr<ConvolutionAttr>();
+  if (!whole) hlo::mark_rare(*result);
+  if (!whole) return result;
+  for (WindowDim& w : attr.window) w.pad_low = w.pad_high = 0, w.lhs_dilate = 1;
+  return result;
+}
+
+// A branch: the convolution of what is padded, or as it was.
+hlo::Computation* branch(const Instruction& i, const Shape& operands, bool whole) {
+  hlo::Computation* c = i.module().add_computation(i.name() + (whole ? "_finite" : "_not_finite"));
+  Make make(i, *c);
+  Instruction* both = c->add_parameter(0, operands);
+  Instruction *padded = make.element(both, 0), *kernel = make.element(both, 1);
+  c->set_root(convolution(make, whole ? padded : unpadded(make, padded, i), kernel, i, whole));
+  return c;
+}
+
+Expected<Instruction*> rewritten(Instruction& i) {
+  if (!wanted(i)) return nullptr;
+  const std::optional<bool> finite = known_finite(*i.operand(1));
+  if (finite == false) return nullptr;
+  Make make(i);
+  Instruction* padded = padded_input(make, i);
+  Instruction* kernel = i.operand(1);
+  if (finite == true) return convolution(make, padded, kernel, i, true);
+
+  Dims all(static_cast<std::size_t>(kernel->shape().rank()));
+  std::iota(all.begin(), all.end(), 0);
+  Instruction* each = make.op(Opcode::IsFinite, Shape::array(DType::Pred, kernel->shape().dims()), {kernel});
+  Instruction* is_finite = make.reduce(Opcode::And, each, make.integer(DType::Pred, 1), all);
+  Instruction* both = make.tuple({padded, kernel});
+  Instruction* chosen = make.op(Opcode::Conditional, Shape::array(i.shape().dtype(), i.shape().dims()), {is_finite, both, both});
+  chosen->set_called({branch(i, both->shape(), true), branch(i, both->shape(), false)});
+  return chosen;
+}
+
+}  // namespace
+
+Expected<Changed> pad_convolutions(hlo::Module& module) {
+  return expand(module, Opcode::Convolution, rewritten);
+}
+
+}  // namespace hloom::passes

@@ -1,0 +1,115 @@
+// Convolutions of every form, small and large: compiled programs give what the interpreter gives, to the bit where sums are of whole
+// numbers, with kernels that are not finite too, of which only the products count that the input has an element for.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "compiler/compile.h"
+#include "compiler/execute_literals.h"
+#include "compiler/read_program.h"
+#include "interp/interpret.h"
+
+namespace hloom {
+namespace {
+
+template <class T>
+void fill(hlo::Literal& literal, std::mt19937_64& random, bool finite) {
+  for (T& x : literal.mutable_data<T>()) x = static_cast<T>(static_cast<int>(random() % 7) - 3);
+  if (finite) return;
+  for (int k = 0; k < 3; ++k) {
+    const T odd[] = {static_cast<T>(INFINITY), static_cast<T>(-INFINITY), static_cast<T>(NAN)};
+    literal.mutable_data<T>()[random() % literal.mutable_data<T>().size()] = odd[k];
+  }
+}
+
+template <class T>
+void expect_equal(const hlo::Literal& got, const hlo::Literal& want) {
+  ASSERT_EQ(got.num_elements(), want.num_elements());
+  std::int64_t different = 0;
+  for (std::size_t n = 0; n < got.data<T>().size(); ++n) {
+    const T a = got.data<T>()[n], b = want.data<T>()[n];
+    different += !(a == b || (std::isnan(a) && std::isnan(b)));
+  }
+  EXPECT_EQ(different, 0) << "of " << got.num_elements();
+}
+
+struct Form {
+  const char *input, *kernel, *result;  // dims
+  const char *window, *labels;
+  const char* result_layout = "";
+};
+
+std::string program(const Form& f, const std::string& type, bool constant_kernel = false) {
+  const std::string kernel = type + "[" + f.kernel + "]";
+  return "HloModule m\nENTRY e { p = " + type + "[" + f.input + "] parameter(0)\n c = " + type + "[] constant(3)\n q = " + kernel +
+         (constant_kernel ? " broadcast(c), dimensions={}\n" : " parameter(1)\n") + " ROOT r = " + type +
+         "[" + f.result + "]" + f.result_layout + " convolution(p, q), window={" + f.window + "}, dim_labels=" + f.labels + " }";
+}
+
+template <class T>
+void expect_as_interpreted(const std::string& text, bool finite, int threads) {
+  SCOPED_TRACE(text);
+  auto module = compiler::read_program(text);
+  ASSERT_TRUE(module) << module.error().message();
+  std::mt19937_64 random(7);
+  std::vector<hlo::Literal> arguments;
+  for (const hlo::Instruction* p : (*module)->entry()->parameters()) {
+    arguments.emplace_back(p->shape());
+    fill<T>(arguments.back(), random, finite || p->parameter_number() == 0);
+  }
+  const auto want = interp::interpret(**module, arguments);
+  ASSERT_TRUE(want) << want.error().message();
+  auto program = compiler::compile(std::move(*module), {});
+  ASSERT_TRUE(program) << program.error().message();
+  const std::vector<Shape> parameters = compiler::parameter_leaves(*program->module),
+                           results = compiler::result_leaves(*program->module);
+  const auto executor = runtime::Executor::create(std::move(program->program));
+  ASSERT_TRUE(executor);
+  runtime::ThreadPool pool(threads);
+  const auto got = compiler::execute_literals(**executor, parameters, results, arguments, pool);
+  ASSERT_TRUE(got) << got.error().message();
+  expect_equal<T>(got->front(), *want);
+}
+
+// Few products, and as many as it takes for padding to go into the input.
+const Form kForms[] = {
+    {"2,9,8,3", "3,2,3,5", "2,7,7,5", "size=3x2", "b01f_01io->b01f"},
+    {"2,9,8,3", "3,2,3,5", "2,9,7,5", "size=3x2 pad=1_1x0_0", "b01f_01io->b01f"},
+    {"2,9,8,3", "3,2,3,5", "2,4,7,5", "size=3x2 stride=2x1 rhs_reversal=1x0", "b01f_01io->b01f"},
+    {"2,9,8,3", "3,2,3,5", "2,5,6,5", "size=3x2 rhs_dilate=2x2", "b01f_01io->b01f"},
+    {"4,16,16,16", "3,3,16,24", "4,16,16,24", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"},
+    {"4,16,16,16", "3,3,16,24", "4,16,16,24", "size=3x3 pad=1_1x1_1 rhs_reversal=1x1", "b01f_01io->b01f"},
+    {"4,16,16,16", "3,3,16,24", "4,8,8,24", "size=3x3 stride=2x2 pad=0_1x0_1", "b01f_01io->b01f"},
+    {"4,16,16,16", "3,3,16,24", "4,16,16,24", "size=3x3 pad=2_2x2_2 rhs_dilate=2x2", "b01f_01io->b01f"},
+    {"4,8,8,16", "3,3,16,24", "4,16,16,24", "size=3x3 pad=1_2x1_2 lhs_dilate=2x2", "b01f_01io->b01f"},
+    {"4,8,8,16", "3,3,24,16", "4,16,16,24", "size=3x3 pad=1_2x1_2 lhs_dilate=2x2 rhs_reversal=1x1", "b01f_01oi->b01f"},
+    {"4,16,16,16", "4,16,16,24", "3,3,16,24", "size=16x16 pad=1_1x1_1", "f01b_i01o->01bf"},
+    {"4,16,16,16", "24,16,3,3", "4,24,16,16", "size=3x3 pad=1_1x1_1", "bf01_oi01->bf01"},
+    {"4,16,16,16", "3,3,16,24", "4,16,16,24", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f", "{1,2,3,0}"},
+    {"8,100,32", "5,32,32", "8,100,32", "size=5 pad=4_0", "b0f_0io->b0f"},
+    {"2,8,9,10,8", "3,3,3,8,16", "2,8,9,10,16", "size=3x3x3 pad=1_1x1_1x1_1", "b012f_012io->b012f"},
+    {"64,64", "64,256", "64,256", "", "bf_io->bf"},
+};
+
+TEST(CompiledConvolutions, GiveTheInterpretersValues) {
+  for (const Form& form : kForms) {
+    for (const int threads : {1, 3}) expect_as_interpreted<float>(program(form, "f32"), true, threads);
+    expect_as_interpreted<double>(program(form, "f64"), true, 2);
+  }
+}
+
+TEST(CompiledConvolutions, LeaveOutWhatTheInputLacks) {
+  for (const Form& form : kForms) {
+    expect_as_interpreted<float>(program(form, "f32"), false, 2);
+    expect_as_interpreted<double>(program(form, "f64"), false, 1);
+  }
+}
+
+TEST(CompiledConvolutions, OfConstantKernels) {
+  for (const Form& form : kForms) expect_as_interpreted<float>(program(form, "f32", true), true, 1);
+}
+
+}  // namespace
+}  // namespace hloom
