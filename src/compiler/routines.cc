@@ -23,12 +23,6 @@ const Instruction& routine_of(const Instruction& step) {
   return step.opcode() == Opcode::Fusion ? *step.called(0)->root() : step;
 }
 
-// What a routine is given of an operand: a convolution reads the slice of an array by itself.
-const Instruction& source_of(const Instruction& operand) {
-  const bool sliced = operand.opcode() == Opcode::Slice && operand.users().size() == 1 && is_rare_convolution(*operand.users()[0]);
-  return sliced ? *operand.operand(0) : operand;
-}
-
 bool is_row_major(const Shape& shape) {
   return !shape.has_layout() || shape.layout().minor_to_major == Layout::descending(shape.rank()).minor_to_major;
 }
@@ -119,7 +113,7 @@ library::TriangularProblem triangular_problem(const Instruction& i) {
   return {b.dtype(), batch_of(b), b.dim(b.rank() - 2), b.dims().back(), attr.left_side, attr.lower, attr.unit_diagonal, form};
 }
 
-// Operands are numbered as the instruction's own. Needs: of a fusion, the routine inside.
+// Needs: of a fusion, the routine inside.
 Expected<library::RoutinePlan> plan_of(const Instruction& i) {
   switch (i.opcode()) {
     case Opcode::Fft:
@@ -158,22 +152,18 @@ bool is_routine(const Instruction& step) {
   if (step.opcode() == Opcode::CustomCall) return true;
   if (step.opcode() != Opcode::Fusion || step.attr<hlo::FusionAttr>().kind != hlo::FusionKind::Custom) return false;
   const Instruction& root = routine_of(step);
-  const auto is_parameter = [](const Instruction* operand) { return source_of(*operand).opcode() == Opcode::Parameter; };
+  const auto is_parameter = [](const Instruction* operand) { return read_by_routine(*operand).opcode() == Opcode::Parameter; };
   if (!std::ranges::all_of(root.operands(), is_parameter)) return false;
   return root.opcode() == Opcode::Fft || root.opcode() == Opcode::Cholesky || root.opcode() == Opcode::TriangularSolve ||
          is_rare_convolution(root) || sort_problem(root).has_value();
 }
 
-Expected<library::RoutinePlan> plan_routine(const Instruction& step) {
-  const Instruction& i = routine_of(step);
-  library::RoutinePlan plan = TRY(plan_of(i));
-  if (&i == &step) return plan;
-  // A fusion has each operand once, however often the instruction inside takes it.
-  for (library::Routine& call : plan.calls)
-    for (library::Argument& a : call.arguments)
-      if (a.kind == library::Argument::Kind::Operand) a.number = source_of(*i.operand(a.number)).parameter_number();
-  return plan;
+const Instruction& read_by_routine(const Instruction& operand) {
+  const bool sliced = operand.opcode() == Opcode::Slice && operand.users().size() == 1 && is_rare_convolution(*operand.users()[0]);
+  return sliced ? *operand.operand(0) : operand;
 }
+
+Expected<library::RoutinePlan> plan_routine(const Instruction& step) { return plan_of(routine_of(step)); }
 
 Expected<> note_workspaces(hlo::Module& module) {
   for (hlo::Computation& c : module.computations())

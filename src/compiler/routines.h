@@ -12,6 +12,9 @@ namespace hloom::compiler {
 /// how to do, or a custom call.
 bool is_routine(const hlo::Instruction& step);
 
+/// What a fused routine is given for its operand: a convolution reads the slice of an array by itself.
+const hlo::Instruction& read_by_routine(const hlo::Instruction& operand);
+
 /// The calls that do a routine's work. Operands and results are numbered by their leaves.
 /// Errors: Unimplemented, naming the instruction, if no routine does this, or not in these types and layouts;
 ///         InvalidArgument if a custom call's operands, results or attributes are not what its target takes.
