@@ -38,6 +38,27 @@ std::string tiled(const std::string& result, const std::string& body, const std:
 }
 const std::string kFifteen = "{{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}, {10, 11, 12, 13, 14}}";
 
+// {48, 47, … 1} or the other way round: as many elements as the library sorts.
+std::string numbers(bool falling) {
+  std::string text = "{";
+  for (int k = 1; k <= 48; ++k) text += (k > 1 ? "," : "") + std::to_string(falling ? 49 - k : k);
+  return text + "}";
+}
+
+constexpr const char* kSortTwice = R"(HloModule m
+less { a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  f = s32[] parameter(4)
+  g = s32[] parameter(5)
+  ROOT r = pred[] compare(a, b), direction=LT }
+ENTRY e {
+  x = s32[48] parameter(0)
+  y = s32[48] parameter(1)
+  ROOT r = (s32[48], s32[48], s32[48]) sort(x, x, y), dimensions={0}, is_stable=true, to_apply=less
+})";
+
 const std::vector<Case> kCases = {
     {"CholeskyOfColumns", scheduled(kMatrix, "  ROOT l = f32[2,2]{0,1} cholesky(c), lower=true\n"), {kSquare}, {"{{2, 0}, {1, 2}}"}, kClose},
     {"CholeskyOfRowsToColumns", scheduled(kMatrix, "  l = f32[2,2]{0,1} cholesky(x), lower=false\n  ROOT r = f32[2,2]{1,0} copy(l)\n"),
@@ -57,6 +78,7 @@ const std::vector<Case> kCases = {
     {"ARoutineTakesAValueTwice",
      "HloModule m\nENTRY e {\n x = f32[2,2] parameter(0)\n ROOT s = f32[2,2] triangular-solve(x, x), left_side=true, lower=true, transpose_a=NO_TRANSPOSE\n}\n",
      {"{{2, 0}, {1, 4}}"}, {"{{1, 0}, {0, 1}}"}},
+    {"ASortTakesAValueTwiceAndAnotherOnce", kSortTwice, {numbers(true), numbers(false)}, {numbers(false), numbers(false), numbers(true)}},
     {"LapackOfRows", kLapack, {kSquare}, {"{{2, 2}, {1, 2}}", "0"}, kClose},
 
     {"CholeskyOfBf16", factor("bf16"), {kSquare}, {"{{2, 0}, {1, 2}}"}},
