@@ -1,5 +1,6 @@
 #include "compiler/check_routines.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <functional>
@@ -81,8 +82,21 @@ struct View {
   Wide operator()(std::int64_t i, std::int64_t j) const { return x[i * columns + j]; }
 };
 
-// |Σ terms - wanted| ≤ 8·(terms + 1)·eps·Σ|terms|.
-bool sums_to(std::int64_t terms, const std::function<Wide(std::int64_t)>& term, Wide wanted, double eps) {
+double largest_of(const std::vector<Wide>& x) {
+  double most = 0;
+  for (const Wide& e : x)
+    if (is_finite(e)) most = std::max(most, std::abs(e));
+  return most;
+}
+
+// The smallest number that is not zero: what is rounded to so few digits is off by as much.
+double smallest(const Literal& x) {
+  return real_type(x.dtype()) == DType::F64 ? std::numeric_limits<double>::denorm_min()
+                                            : static_cast<double>(std::numeric_limits<float>::denorm_min());
+}
+
+// |Σ terms - wanted| ≤ 8·(terms + 1)·(eps·Σ|terms| + least).
+bool sums_to(std::int64_t terms, const std::function<Wide(std::int64_t)>& term, Wide wanted, double eps, double least) {
   Wide sum = 0;
   double magnitude = std::abs(wanted);
   for (std::int64_t k = 0; k < terms; ++k) {
@@ -90,12 +104,13 @@ bool sums_to(std::int64_t terms, const std::function<Wide(std::int64_t)>& term, 
     sum += t;
     magnitude += std::abs(t);
   }
-  return !std::isfinite(magnitude) || std::abs(sum - wanted) <= 8 * static_cast<double>(terms + 1) * eps * magnitude;
+  return !std::isfinite(magnitude) || std::abs(sum - wanted) <= 8 * static_cast<double>(terms + 1) * (eps * magnitude + least);
 }
 
 std::optional<std::string> factor_differs(const Instruction& i, const Literal& operand, const Literal& got, const Literal& want) {
   const std::vector<Wide> a = numbers_of(operand), l = numbers_of(got), other = numbers_of(want);
   const std::int64_t n = got.shape().dims().back();
+  const double least = smallest(got) * (1 + largest_of(l));
   const bool lower = i.attr<hlo::CholeskyAttr>().lower;
   for (std::size_t first = 0; n > 0 && first < l.size(); first += static_cast<std::size_t>(n * n)) {
     const View from{a.data() + first, n}, to{l.data() + first, n};
@@ -111,7 +126,7 @@ std::optional<std::string> factor_differs(const Instruction& i, const Literal& o
         }
         const Wide wanted = r == c ? Wide(from(r, c).real()) : from(r, c);
         const auto term = [&](std::int64_t k) { return lower ? to(r, k) * std::conj(to(c, k)) : std::conj(to(k, r)) * to(k, c); };
-        if (!sums_to(n, term, wanted, epsilon(got)))
+        if (!sums_to(n, term, wanted, epsilon(got), least))
           return words("matrix ", first / static_cast<std::size_t>(n * n), ": element [", r, ",", c, "] of the factor's product is not ", wanted);
       }
   }
@@ -122,6 +137,7 @@ std::optional<std::string> solution_differs(const Instruction& i, std::span<cons
   const auto& attr = i.attr<hlo::TriangularSolveAttr>();
   const std::vector<Wide> a = numbers_of(operands[0]), b = numbers_of(operands[1]), x = numbers_of(got);
   const std::int64_t rows = got.shape().dims().end()[-2], columns = got.shape().dims().back(), n = attr.left_side ? rows : columns;
+  const double least = smallest(got) * (1 + largest_of(a));
   for (std::int64_t matrix = 0; rows * columns > 0 && matrix * rows * columns < std::ssize(x); ++matrix) {
     const View triangle{a.data() + matrix * n * n, n}, right{b.data() + matrix * rows * columns, columns}, to{x.data() + matrix * rows * columns, columns};
     const auto op = [&](std::int64_t r, std::int64_t c) -> Wide {
@@ -133,7 +149,7 @@ std::optional<std::string> solution_differs(const Instruction& i, std::span<cons
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < columns; ++c) {
         const auto term = [&](std::int64_t k) { return attr.left_side ? op(r, k) * to(k, c) : to(r, k) * op(k, c); };
-        if (!sums_to(n, term, right(r, c), epsilon(got)))
+        if (!sums_to(n, term, right(r, c), epsilon(got), least))
           return words("system ", matrix, ": element [", r, ",", c, "] of the product is not ", right(r, c));
       }
   }

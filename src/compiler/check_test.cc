@@ -218,6 +218,15 @@ TEST(Check, ATransformMayOverflowOnTheWay) {
   EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
 }
 
+// An element of the factor is a few of the smallest numbers, and has no more digits than that.
+TEST(Check, AFactorOfDenormalsIsAsGoodAsTheyAre) {
+  Literal a(Shape::array(DType::F32, {2, 2}));
+  std::ranges::copy(std::vector<float>{25, 0, 9.8e-45f, 25}, a.mutable_data<float>().begin());
+  const auto report = check(parse("HloModule m\nENTRY e {\n x = f32[2,2] parameter(0)\n ROOT l = f32[2,2] cholesky(x), lower=true\n}\n"), {&a, 1});
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
+}
+
 TEST(Check, WhatTakesTooManyStepsIsCountedAndNotChecked) {
   CheckOptions options;
   options.max_work = 7;  // of four elements from one operand 8
