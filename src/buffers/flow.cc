@@ -10,10 +10,10 @@ using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
 
-Flow::Flow(const hlo::Module& module) : module_(module), values_(module), timeline_(module) {
+Flow::Flow(const hlo::Module& module)
+    : module_(module), values_(module), timeline_(module), donations_(donations(module)) {
   uses_.resize(static_cast<std::size_t>(values_.size()));
   in_place_.resize(static_cast<std::size_t>(values_.size()));
-  read_donations();
   for (const Computation* c : step_computations(module)) collect(*c);
   collect_predicates();
   collect_results();
@@ -24,47 +24,6 @@ Flow::Flow(const hlo::Module& module) : module_(module), values_(module), timeli
 std::string Flow::name(NodeId n) const {
   if (!is_result(n)) return to_string(values_[n]);
   return "result " + std::to_string(n - values_.size());
-}
-
-void Flow::read_donations() {
-  const hlo::ModuleConfig& config = module_.config();
-  std::int64_t leaf = 0;
-  for (const Instruction* p : module_.entry()->parameters()) {
-    parameter_leaf_.push_back(leaf);
-    leaf += num_leaves(p->shape());
-  }
-  donated_.resize(static_cast<std::size_t>(leaf));
-  aliased_.assign(static_cast<std::size_t>(leaf), -1);
-  // Number of the first leaf at a path, and how many leaves there are.
-  const auto range = [](const Shape& shape, const ShapeIndex& index) {
-    std::int64_t first = 0;
-    const Shape* at = &shape;
-    for (const std::int64_t k : index) {
-      first += first_leaf(*at, k);
-      at = &at->element(k);
-    }
-    return std::pair(first, num_leaves(*at));
-  };
-  const Shape& result = module_.entry()->root()->shape();
-  const auto leaf_at = [](const Shape& shape, std::int64_t k) { return leaves(shape)[static_cast<std::size_t>(k)]; };
-  for (const hlo::InputOutputAlias& a : config.aliases) {
-    const Shape& parameter = module_.entry()->parameter(a.parameter)->shape();
-    const auto [from, count] = range(parameter, a.parameter_index);
-    const auto [to, results] = range(result, a.output);
-    for (std::int64_t k = 0; k < std::min(count, results); ++k) {
-      const auto p = static_cast<std::size_t>(parameter_leaf_[static_cast<std::size_t>(a.parameter)] + from + k);
-      donated_[p] = true;
-      // One that may be given up is, where the result lies otherwise: it would be written elsewhere and copied.
-      const Shape &before = *leaf_at(parameter, from + k), &after = *leaf_at(result, to + k);
-      const bool turned = before.dims() == after.dims() && !same_storage(before, after);
-      if (a.must_alias || !turned) aliased_[p] = to + k;
-    }
-  }
-  for (const hlo::BufferDonor& d : config.donors) {
-    const auto [from, count] = range(module_.entry()->parameter(d.parameter)->shape(), d.parameter_index);
-    for (std::int64_t k = 0; k < count; ++k)
-      donated_[static_cast<std::size_t>(parameter_leaf_[static_cast<std::size_t>(d.parameter)] + from + k)] = true;
-  }
 }
 
 void Flow::use(ValueId v, const Computation& c, Point point) {
@@ -254,7 +213,7 @@ void Flow::compute_live() {
     if (value.kind == Value::Kind::Constant) pin = {Pin::Kind::Constant, v};
     if (value.kind == Value::Kind::Parameter)
       pin = {Pin::Kind::Parameter,
-             parameter_leaf_[static_cast<std::size_t>(value.definer->parameter_number())] + value.leaf};
+             donations_.first_leaf[static_cast<std::size_t>(value.definer->parameter_number())] + value.leaf};
     bytes_[static_cast<std::size_t>(v)] = value.bytes;
     live_[static_cast<std::size_t>(v)] = live_of(v);
   }
@@ -266,9 +225,10 @@ void Flow::compute_live() {
     live_[n] = Intervals({{entry.write(), entry.end}});
     pins_[n] = {Pin::Kind::Result, static_cast<std::int64_t>(k)};
   }
-  for (std::size_t p = 0; p < aliased_.size(); ++p)
-    if (aliased_[p] >= 0)
-      pins_[static_cast<std::size_t>(result_node(aliased_[p]))] = {Pin::Kind::Parameter, static_cast<std::int64_t>(p)};
+  for (std::size_t p = 0; p < donations_.aliased_result.size(); ++p)
+    if (donations_.aliased_result[p] >= 0)
+      pins_[static_cast<std::size_t>(result_node(donations_.aliased_result[p]))] = {Pin::Kind::Parameter,
+                                                                                    static_cast<std::int64_t>(p)};
 }
 
 }  // namespace hloom::buffers

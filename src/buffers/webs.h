@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "buffers/donations.h"
 #include "buffers/in_place.h"
 #include "buffers/timeline.h"
 #include "buffers/values.h"
@@ -63,15 +64,14 @@ class Flow {
   bool may_meet(NodeId a, NodeId b, Point at) const;
 
   /// Leaves of the entry's parameters and result, numbered depth first.
-  std::int64_t num_parameter_leaves() const { return static_cast<std::int64_t>(donated_.size()); }
-  bool is_donated(std::int64_t parameter_leaf) const { return donated_[static_cast<std::size_t>(parameter_leaf)]; }
+  std::int64_t num_parameter_leaves() const { return static_cast<std::int64_t>(donations_.donated.size()); }
+  bool is_donated(std::int64_t parameter_leaf) const { return donations_.donated[static_cast<std::size_t>(parameter_leaf)]; }
   /// The result leaf whose memory is the parameter leaf's, or -1.
   std::int64_t aliased_result(std::int64_t parameter_leaf) const {
-    return aliased_[static_cast<std::size_t>(parameter_leaf)];
+    return donations_.aliased_result[static_cast<std::size_t>(parameter_leaf)];
   }
 
  private:
-  void read_donations();
   void collect(const hlo::Computation&);
   void collect_uses(const hlo::Instruction&);
   void use_until_done(const hlo::Instruction& start, const hlo::Computation&, Point done);
@@ -89,6 +89,7 @@ class Flow {
   const hlo::Module& module_;
   Values values_;
   Timeline timeline_;
+  Donations donations_;
   std::vector<Edge> edges_;
   std::vector<std::vector<Use>> uses_;
   std::unordered_set<std::uint64_t> meetings_;  ///< pairs of operand and result that may meet
@@ -96,9 +97,6 @@ class Flow {
   std::vector<std::int64_t> bytes_;
   std::vector<Intervals> live_;
   std::vector<Pin> pins_;
-  std::vector<std::int64_t> parameter_leaf_;  ///< first leaf of each parameter
-  std::vector<bool> donated_;
-  std::vector<std::int64_t> aliased_;
 };
 
 /// Sets of nodes that share memory, with the union of their lives. A result that is aliased with a donated parameter
