@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "base/check.h"
@@ -64,15 +63,6 @@ Slice Assignment::workspace(const Instruction& i) const {
 }
 
 namespace {
-
-std::int64_t workspace_bytes(const Instruction& i) {
-  const auto& decisions = i.annotations().decisions;
-  const auto found = decisions.find("workspace_bytes");
-  std::int64_t bytes = 0;
-  if (found != decisions.end())
-    std::from_chars(found->second.data(), found->second.data() + found->second.size(), bytes);
-  return std::max<std::int64_t>(bytes, 0);
-}
 
 // Where blocks of a memory space may begin, besides what their sizes ask for. Devices of a collective write beside each
 // other; mapped memory is handed on in pages.
@@ -177,6 +167,45 @@ class Assigner {
     return 0;
   }
 
+  // Memory of results and donated parameters, which serves other values while it is free.
+  void find_shelves() {
+    const auto& allocations = result_.allocations_;
+    for (NodeId n = 0; n < flow_.num_nodes(); ++n) {
+      const Pin pin = webs_.pin(n);
+      if (webs_.find(n) != n || flow_.bytes(n) < kArenaAlignment || pin.kind == Pin::Kind::None) continue;
+      const auto allocation = static_cast<std::size_t>(allocation_of(pin));
+      if (!allocations[allocation].writable) continue;
+      const Shape& shape = shape_of(pin);
+      lent_[arena_space(shape)].push_back({static_cast<std::int32_t>(allocation),
+                                           {allocations[allocation].bytes, webs_.live(n), element_bytes(shape)}});
+    }
+  }
+
+  // Of a parameter or result.
+  const Shape& shape_of(const Pin& pin) const {
+    if (pin.kind == Pin::Kind::Result)
+      return *leaves(module_.entry()->root()->shape())[static_cast<std::size_t>(pin.number)];
+    std::int64_t leaf = pin.number;
+    for (const Instruction* p : module_.entry()->parameters()) {
+      if (leaf < num_leaves(p->shape())) return *leaves(p->shape())[static_cast<std::size_t>(leaf)];
+      leaf -= num_leaves(p->shape());
+    }
+    HLOOM_CHECK(false);
+    return module_.entry()->root()->shape();
+  }
+
+  static std::int64_t element_bytes(const Shape& shape) {
+    return std::max<std::int64_t>(1, byte_width(real_type(shape.dtype())));
+  }
+
+  // Of all values of the web.
+  std::int64_t address_alignment(NodeId web) const {
+    std::int64_t alignment = 1;
+    for (const NodeId m : webs_.members(web))
+      if (!flow_.is_result(m)) alignment = std::max(alignment, element_bytes(flow_.values()[m].shape));
+    return alignment;
+  }
+
   // What has to lie in the arena of one memory space.
   struct Tenants {
     std::vector<Block> blocks;
@@ -185,6 +214,7 @@ class Assigner {
   };
 
   void place_webs() {
+    find_shelves();
     std::map<std::int64_t, Tenants> spaces;
     spaces[0];
     for (NodeId n = 0; n < flow_.num_nodes(); ++n) {
@@ -192,7 +222,7 @@ class Assigner {
       if (webs_.live(n).empty()) continue;
       const std::int64_t space = arena_space(flow_.values()[n].shape);
       spaces[space].webs.push_back(n);
-      spaces[space].blocks.push_back({flow_.bytes(n), webs_.live(n), alignment_in(space)});
+      spaces[space].blocks.push_back({flow_.bytes(n), webs_.live(n), alignment_in(space), address_alignment(n)});
     }
     for (const Computation* c : step_computations(module_))
       for (const Instruction& i : c->instructions())
@@ -202,6 +232,7 @@ class Assigner {
           spaces[0].blocks.push_back({bytes, Intervals({{work, work + 1}})});
         }
     for (const auto& [space, tenants] : spaces) place_in(space, tenants);
+    std::ranges::stable_partition(result_.blocks_, [&](const ArenaBlock& b) { return result_.is_in_arena(b); });
   }
 
   void place_in(std::int64_t space, const Tenants& tenants) {
@@ -209,12 +240,16 @@ class Assigner {
     const auto arena = static_cast<std::int32_t>(space == 0 ? 0 : allocations.size());
     if (space != 0) allocations.emplace_back();
     allocations[static_cast<std::size_t>(arena)].space = space;
-    const Packing packing = pack(tenants.blocks, effort_);
+    std::vector<Shelf> shelves;
+    for (const Lent& lent : lent_[space]) shelves.push_back(lent.shelf);
+    const Packing packing = pack(tenants.blocks, effort_, shelves);
     allocations[static_cast<std::size_t>(arena)].bytes = packing.bytes;
     result_.lower_bound_ += packing.lower_bound;
     for (std::size_t k = 0; k < tenants.blocks.size(); ++k) {
-      ArenaBlock block{packing.offsets[k], tenants.blocks[k].bytes, tenants.blocks[k].live, {}, nullptr, arena};
-      const Slice slice{arena, block.offset, block.bytes};
+      const std::int32_t shelf = packing.shelves[k];
+      const std::int32_t allocation = shelf < 0 ? arena : lent_[space][static_cast<std::size_t>(shelf)].allocation;
+      ArenaBlock block{packing.offsets[k], tenants.blocks[k].bytes, tenants.blocks[k].live, {}, nullptr, allocation};
+      const Slice slice{allocation, block.offset, block.bytes};
       if (k < tenants.webs.size()) {
         places_[tenants.webs[k]] = slice;
         describe(tenants.webs[k], block);
@@ -262,6 +297,11 @@ class Assigner {
   std::int32_t first_result_ = 0;
   std::unordered_map<ValueId, std::int32_t> constant_allocation_;
   std::unordered_map<NodeId, Slice> places_;
+  struct Lent {
+    std::int32_t allocation = 0;
+    Shelf shelf;
+  };
+  std::map<std::int64_t, std::vector<Lent>> lent_;  // by memory space
 };
 
 Expected<Assignment> place(const hlo::Module& module, PackEffort effort) { return Assigner(module, effort).run(); }

@@ -38,13 +38,14 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-/// A stretch of an arena and the points in time at which it is in use.
+/// A stretch of an arena and the points in time at which it is in use; or of a result's or donated parameter's memory,
+/// before the result is written or after the parameter was read.
 struct ArenaBlock {
   std::int64_t offset = 0, bytes = 0;
   Intervals live;
   std::vector<std::string> values;                   ///< names of what lies there
   const hlo::Instruction* definer = nullptr;         ///< of the first value
-  std::int32_t allocation = 0;                       ///< the arena that it is part of
+  std::int32_t allocation = 0;                       ///< that it is part of
 };
 
 /// The plan of a program's memory. Refers to the module that it was made for, which must outlive it and not change.
@@ -68,8 +69,13 @@ class Assignment {
   std::int64_t arena_bytes() const;
   /// Bytes of parameters, results, constants and arenas; what lies in a donated parameter counts once.
   std::int64_t total_bytes() const;
-  /// The most bytes of each arena that are alive at a point, together: no packing is smaller.
+  bool is_in_arena(const ArenaBlock& b) const {
+    return allocations_[static_cast<std::size_t>(b.allocation)].kind == Allocation::Kind::Arena;
+  }
+  /// The most bytes of each arena that are alive at a point, together, less what other memory could hold of them then:
+  /// no packing is smaller.
   std::int64_t lower_bound() const { return lower_bound_; }
+  /// Those of arenas first.
   const std::vector<ArenaBlock>& blocks() const { return blocks_; }
   /// What is in place and what is copied, with reasons.
   const std::vector<InPlaceDecision>& decisions() const { return decisions_; }

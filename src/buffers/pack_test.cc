@@ -110,6 +110,55 @@ TEST(Pack, LivesWithHolesAreFilled) {
   EXPECT_EQ(pack(blocks).bytes, kUnit);
 }
 
+// Where nothing else is at the time, and only what may lie at such an address.
+TEST(Pack, ShelvesAreUsedWhileTheyAreFree) {
+  int shelved = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    std::vector<Block> blocks = random_blocks(seed, 40, 60);
+    std::mt19937 random(seed);
+    for (Block& b : blocks) b.address_alignment = 1 << random() % 7;
+    std::vector<Shelf> shelves;
+    for (int s = 0; s < 4; ++s) {
+      const Block taken = random_blocks(seed + 1000 * static_cast<unsigned>(s + 1), 1, 60)[0];
+      shelves.push_back({static_cast<std::int64_t>(random() % (8 * kUnit)), taken.live, 1 << random() % 4});
+    }
+    const Packing p = pack(blocks, PackEffort::Full, shelves);
+    EXPECT_GE(p.bytes, p.lower_bound);
+    std::vector<Block> in_arena;
+    Packing arena = p;
+    arena.offsets.clear();
+    for (std::size_t a = 0; a < blocks.size(); ++a) {
+      if (p.shelves[a] < 0) {
+        in_arena.push_back(blocks[a]);
+        arena.offsets.push_back(p.offsets[a]);
+        continue;
+      }
+      ++shelved;
+      const Shelf& shelf = shelves[static_cast<std::size_t>(p.shelves[a])];
+      EXPECT_LE(blocks[a].address_alignment, shelf.address_alignment);
+      EXPECT_FALSE(overlap(blocks[a].live, shelf.taken));
+      EXPECT_LE(p.offsets[a] + blocks[a].bytes, shelf.bytes);
+      for (std::size_t b = 0; b < a; ++b) {
+        const bool apart =
+            p.offsets[a] + blocks[a].bytes <= p.offsets[b] || p.offsets[b] + blocks[b].bytes <= p.offsets[a];
+        EXPECT_TRUE(apart || p.shelves[a] != p.shelves[b] || !overlap(blocks[a].live, blocks[b].live));
+      }
+    }
+    expect_legal(in_arena, arena);
+  }
+  EXPECT_GT(shelved, 200);
+}
+
+TEST(Pack, AShelfMakesTheArenaSmaller) {
+  const std::vector<Block> blocks{{4 * kUnit, Intervals({{0, 2}}), 1, 4}, {2 * kUnit, Intervals({{1, 3}}), 1, 4}};
+  EXPECT_EQ(pack(blocks).bytes, 6 * kUnit);
+  const std::vector<Shelf> shelves{{4 * kUnit, Intervals({{2, 9}}), 4}};
+  const Packing p = pack(blocks, PackEffort::Full, shelves);
+  EXPECT_EQ(p.bytes, 2 * kUnit);
+  EXPECT_EQ(p.lower_bound, 2 * kUnit);
+  EXPECT_EQ(p.shelves, (std::vector<std::int32_t>{0, -1}));
+}
+
 TEST(Pack, OfNothingIsNothing) {
   EXPECT_EQ(pack({}).bytes, 0);
   EXPECT_EQ(pack({{0, Intervals({{0, 1}})}}).bytes, 0);

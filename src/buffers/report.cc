@@ -14,13 +14,15 @@ using hlo::Instruction;
 namespace {
 
 /// Bytes in use from each point on at which they change.
-std::vector<std::pair<Point, std::int64_t>> changes(const std::vector<ArenaBlock>& blocks) {
+std::vector<std::pair<Point, std::int64_t>> changes(const Assignment& assignment) {
   std::vector<std::pair<Point, std::int64_t>> events;
-  for (const ArenaBlock& b : blocks)
+  for (const ArenaBlock& b : assignment.blocks()) {
+    if (!assignment.is_in_arena(b)) continue;
     for (const Interval& i : b.live.parts()) {
       events.emplace_back(i.begin, b.bytes);
       events.emplace_back(i.end, -b.bytes);
     }
+  }
   std::ranges::sort(events);
   std::vector<std::pair<Point, std::int64_t>> sums;
   std::int64_t now = 0;
@@ -42,7 +44,7 @@ std::int64_t bytes_at(const std::vector<std::pair<Point, std::int64_t>>& sums, P
 MemoryReport report(const Assignment& assignment) {
   MemoryReport result;
   const Timeline timeline(assignment.module());
-  const auto sums = changes(assignment.blocks());
+  const auto sums = changes(assignment);
   for (const Computation* c : step_computations(assignment.module()))
     for (const Instruction& i : c->instructions()) {
       const Timeline::Place& place = timeline.of(i);
@@ -58,7 +60,7 @@ MemoryReport report(const Assignment& assignment) {
     }
   if (result.peak_bytes > 0) result.peak_at = timeline.at(peak);
   for (const ArenaBlock& b : assignment.blocks())
-    if (result.peak_bytes > 0 && b.live.contains(peak)) result.owners.push_back(&b);
+    if (result.peak_bytes > 0 && assignment.is_in_arena(b) && b.live.contains(peak)) result.owners.push_back(&b);
   std::ranges::stable_sort(result.owners, std::greater(), &ArenaBlock::bytes);
   result.unused_bytes = assignment.arena_bytes() - result.peak_bytes;
   return result;

@@ -1,5 +1,7 @@
 #include "buffers/steps.h"
 
+#include <algorithm>
+#include <charconv>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -110,6 +112,15 @@ std::int64_t arena_space(const Shape& leaf) {
   constexpr std::int64_t kConstants = 3;
   const std::int64_t space = space_of(leaf);
   return space == kConstants ? 0 : space;
+}
+
+std::int64_t workspace_bytes(const Instruction& i) {
+  const auto& decisions = i.annotations().decisions;
+  const auto found = decisions.find("workspace_bytes");
+  std::int64_t bytes = 0;
+  if (found != decisions.end())
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(), bytes);
+  return std::max<std::int64_t>(bytes, 0);
 }
 
 bool is_plain_copy(const Instruction& i) {

@@ -42,6 +42,9 @@ std::int64_t space_of(const Shape& leaf);
 /// The one in whose arena a leaf lies that is written. In space 3 there are constants alone; a copy of one lies in 0.
 std::int64_t arena_space(const Shape& leaf);
 
+/// Arena bytes that the instruction asks for while it works: decisions["workspace_bytes"].
+std::int64_t workspace_bytes(const hlo::Instruction&);
+
 /// A copy between equal layouts in one memory space: what insert_copies() makes and may remove.
 bool is_plain_copy(const hlo::Instruction&);
 

@@ -51,6 +51,14 @@ std::int64_t bytes_of(const buffers::Assignment& assignment, Kind kind) {
   return bytes;
 }
 
+// Of values that lie in memory of results and donated parameters while it is free.
+std::int64_t lent_bytes(const buffers::Assignment& assignment) {
+  std::int64_t bytes = 0;
+  for (const buffers::ArenaBlock& block : assignment.blocks())
+    if (!assignment.is_in_arena(block)) bytes += block.bytes;
+  return bytes;
+}
+
 // Names in HLO text may hold any bytes.
 std::string to_text(const nlohmann::ordered_json& json) {
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -137,6 +145,8 @@ std::string memory_text(const buffers::Assignment& assignment) {
     out << name_of(kind) << " bytes: " << bytes_of(assignment, kind) << "\n";
   for (const buffers::Allocation& a : assignment.allocations())
     if (a.kind == Kind::Arena && a.space != 0) out << "  of the arena in space " << a.space << ": " << a.bytes << "\n";
+  if (const std::int64_t lent = lent_bytes(assignment); lent > 0)
+    out << "  values beside it, in memory of results and donated parameters while that is free: " << lent << "\n";
   const buffers::MemoryReport report = buffers::report(assignment);
   out << "most of the arena in use: " << report.peak_bytes;
   if (report.peak_at != nullptr) out << ", at " << report.peak_at->name();
@@ -203,6 +213,7 @@ ordered_json memory_object(const buffers::Assignment& assignment) {
   const buffers::MemoryReport report = buffers::report(assignment);
   json["lower_bound_bytes"] = assignment.lower_bound();
   json["gap_bytes"] = report.unused_bytes;
+  json["lent_bytes"] = lent_bytes(assignment);
   json["peak"] = to_json(report, assignment, places);
   json["timeline"] = ordered_json::array();
   for (const buffers::TimelineEntry& e : report.timeline)
@@ -248,6 +259,7 @@ std::string memory_html(const buffers::Assignment& assignment) {
   const Places places(assignment.module());
   const std::vector<std::int64_t> starts = arena_starts(assignment);
   for (const buffers::ArenaBlock& block : assignment.blocks()) {
+    if (!assignment.is_in_arena(block)) break;
     json["arena"].push_back(to_json(block));
     json["arena"].back()["offset"] = starts[static_cast<std::size_t>(block.allocation)] + block.offset;
     json["arena"].back()["source"] = places.of(block);
