@@ -169,15 +169,56 @@ bool routine_may_overwrite(const Instruction& routine, const Instruction& parame
   }
 }
 
-bool fusion_may_overwrite(const Instruction& i, std::int64_t operand) {
+/// The passes of a kernel over rows: how many reduces, one after the other, each value needs.
+class RowPasses {
+ public:
+  explicit RowPasses(const Computation& fused) {
+    for (const Instruction* i : fused.post_order()) {
+      int before = 0;
+      for (const Instruction* o : i->operands()) before = std::max(before, sums_[o]);
+      const bool is_sum = i->opcode() == Opcode::Reduce && decision(*i, "rows") != nullptr;
+      sums_[i] = before + (is_sum ? 1 : 0);
+      last_ = std::max(last_, is_sum ? sums_[i] : 0);
+      if (is_sum) rows_.push_back(i->shape().dims());
+    }
+  }
+  int sums(const Instruction& i) const { return sums_.at(&i); }
+  /// The last pass that makes a sum.
+  int last() const { return last_; }
+  bool has_one_a_row(const Shape& s) const { return std::ranges::find(rows_, s.dims()) != rows_.end(); }
+
+ private:
+  std::unordered_map<const Instruction*, int> sums_;
+  int last_ = 0;
+  std::vector<std::vector<std::int64_t>> rows_;
+};
+
+// Each pass reads all elements at an index before it writes any there. So a result that the last pass writes may lie over
+// what passes read; what has one element a row is written when its row is done with.
+bool rows_may_overwrite(const Computation& fused, const Instruction& parameter, std::int64_t result) {
+  const Instruction& root = *fused.root();
+  if (root.opcode() != Opcode::Tuple) return root.shape().dims() == parameter.shape().dims();
+  const RowPasses passes(fused);
+  int last = passes.last();
+  for (const Instruction* leaf : root.operands()) {
+    if (!leaf->shape().is_array()) return false;
+    const bool is_whole = leaf->shape().dims() == parameter.shape().dims();
+    if (!is_whole && !passes.has_one_a_row(leaf->shape())) return false;
+    if (is_whole) last = std::max(last, passes.sums(*leaf) + 1);
+  }
+  const Instruction& written = *root.operand(result);
+  return written.shape().dims() == parameter.shape().dims() && passes.sums(written) + 1 == last;
+}
+
+bool fusion_may_overwrite(const Instruction& i, std::int64_t operand, std::int64_t result) {
   const Computation& fused = *i.called(0);
   const Instruction& parameter = *fused.parameter(operand);
   if (i.attr<hlo::FusionAttr>().kind == hlo::FusionKind::Custom) return routine_may_overwrite(*fused.root(), parameter);
-  // A kernel over rows writes some results before it reads for others.
   const std::string* kernel = decision(i, "kernel");
-  if (kernel != nullptr && *kernel == "rows" && num_leaves(i.shape()) > 1) return false;
+  const bool is_rows = kernel != nullptr && *kernel == "rows";
+  if (is_rows && !rows_may_overwrite(fused, parameter, result)) return false;
   for (const Shape* leaf : leaves(i.shape()))
-    if (leaf->dims() != parameter.shape().dims()) return false;
+    if (!is_rows && leaf->dims() != parameter.shape().dims()) return false;
   return in_place_pairs(i).empty() && is_used_elementwise(fused, parameter);
 }
 
@@ -188,7 +229,7 @@ bool may_overwrite(const Instruction& i, std::int64_t operand, std::int64_t resu
   const Shape& to = *leaves(i.shape())[static_cast<std::size_t>(result)];
   if (!from.is_array() || !to.is_array() || leaf_bytes(from) != leaf_bytes(to) || !same_elements(from, to))
     return false;
-  if (i.opcode() == Opcode::Fusion) return fusion_may_overwrite(i, operand);
+  if (i.opcode() == Opcode::Fusion) return fusion_may_overwrite(i, operand, result);
   return is_elementwise(i.opcode()) && i.opcode() != Opcode::Copy;
 }
 

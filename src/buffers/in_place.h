@@ -28,7 +28,7 @@ void note_in_place(hlo::Module&);
 
 /// Whether result leaf `result` may be written over operand `operand` because each element of the operand is read for
 /// the result's element at the same index only: elementwise instructions, and fusions that use the parameter so for
-/// all their results, which then have one shape.
+/// all their results, which then have one shape; in a kernel over rows, what its last pass writes.
 bool may_overwrite(const hlo::Instruction&, std::int64_t operand, std::int64_t result);
 
 }  // namespace hloom::buffers
