@@ -184,6 +184,9 @@ class Inserter {
       c.from = webs_.find(c.from);
       c.to = webs_.find(c.to);
     }
+    // What was made last goes first: where a loop takes turns between two sets of arrays, each next one of a set may then
+    // lie where one of the other has just been read, on the way out as on the way in.
+    std::ranges::stable_sort(copies, std::greater(), [&](const Copy& c) { return made_at(*c.edge); });
     std::map<std::int64_t, Instruction*> replacements;
     emit_in_order(copies, replacements, added);
     Instruction* replaced = with_leaves(whole, replacements, added);
@@ -196,6 +199,8 @@ class Inserter {
     else
       edits_.append(*place.computation, added);
   }
+
+  Point made_at(const Edge& edge) const { return flow_.timeline().of(*flow_.values()[edge.from].definer).begin; }
 
   // A copy may be made once no other one still reads what it writes over. If all wait for each other, the first one's
   // source goes to a temporary.
