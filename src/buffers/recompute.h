@@ -7,12 +7,12 @@
 
 namespace hloom::buffers {
 
-/// Looks for a value that is kept over the peak of the
-/// arena and is cheap to make again (broadcasts, iotas, conversions, chains of simple elementwise operations, of
-/// arguments that are at hand anyway or small), and makes it once more behind the peak for those who read it there; and so
-/// on while a plan of the module takes more than `limit_bytes` in all. What does not lower the arena is taken back.
-/// Without a limit (0) a few values are tried, and must lower it by a part in 256 each.
-/// Cost: a plan for each value that is tried, at most 48, or 16 without a limit.
+/// Looks for a value that is kept over the peak of the arena and is cheap to make again (broadcasts, iotas, conversions,
+/// chains of simple elementwise operations, of arguments that are small or kept anyway), and makes it once more behind
+/// the peak for those who read it there. Without need a few values are tried; each must lower the arena by a part in
+/// 256, and all together may add a part in 32 to the work of a run, counted in bytes moved and flops. While a plan takes
+/// more than `limit_bytes` in all (0: no limit), more are, at any cost. What does not lower the arena is taken back.
+/// Cost: a plan for each value that is tried, at most 16 and 3 in vain in a row, or 48 above the limit.
 /// Needs: as order_readers(); a module that is not scheduled, else nothing is done.
 void recompute_cheap_values(hlo::Module&, std::int64_t limit_bytes);
 
