@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kMostRounds = 60;       // of improving one order
 constexpr std::int64_t kCloseEnough = 8192;      // a part in so many more than the lower bound
-constexpr std::int64_t kMostWork = 20'000'000;  // pairs of blocks looked at in them
+constexpr std::int64_t kMostWork = 8'000'000;   // pairs of blocks looked at in them
 
 std::int64_t rounded_up(std::int64_t offset, std::int64_t alignment) { return (offset + alignment - 1) & -alignment; }
 
