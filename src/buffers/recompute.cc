@@ -23,6 +23,7 @@ constexpr std::int64_t kMostInstructions = 16;  // of what is still cheap to mak
 constexpr std::int64_t kLeastBytes = 4 << 10;   // of what is worth a try
 constexpr int kMostTries = 48, kMostTriesWithoutLimit = 16;
 constexpr int kMostInVain = 3;                  // tries one after the other, without a limit
+constexpr std::int64_t kMostPlanned = 8000;     // instructions in all plans that are tried, without a limit
 constexpr std::int64_t kShareOfWork = 32;       // of a run, that may be done again without a limit
 constexpr std::int64_t kFlopsAByte = 8;         // done in the time in which a byte is moved
 
@@ -131,6 +132,7 @@ class Recompute {
 
   void run() {
     if (!has_candidates()) return;
+    for (const Computation* c : step_computations(module_)) num_instructions_ += c->num_instructions();
     std::optional<Trial> now = try_plan(module_);
     if (now) work_left_ = work_of_all(*now) / kShareOfWork;
     const auto go_on = [&] {
@@ -188,7 +190,8 @@ class Recompute {
   }
 
   bool is_enough() const {
-    return is_pressed_ ? tries_ >= kMostTries : tries_ >= kMostTriesWithoutLimit || in_vain_ >= kMostInVain;
+    if (is_pressed_) return tries_ >= kMostTries;
+    return tries_ >= kMostTriesWithoutLimit || in_vain_ >= kMostInVain || tries_ * num_instructions_ > kMostPlanned;
   }
 
   using Places = std::unordered_map<std::string, std::int64_t>;
@@ -269,6 +272,7 @@ class Recompute {
   bool is_pressed_ = false;  // more is taken than the limit
   double work_left_ = 0;     // that may be done again otherwise
   int tries_ = 0, in_vain_ = 0;
+  std::int64_t num_instructions_ = 0;  // that run as steps
   std::set<std::pair<std::string, std::string>> tried_;  // value and peak
 };
 
