@@ -20,6 +20,12 @@ void report_failure(RunStatus& status, std::int64_t block, const Error& error) {
   lock.store(0, std::memory_order_release);
 }
 
+void report_outside(RunStatus* status, const char* what, std::int64_t what_bytes, std::int64_t block,
+                    std::int64_t element) {
+  const std::string_view text(what, static_cast<std::size_t>(what_bytes));
+  report_failure(*status, block, fail(Code::Internal, text, ": there is no element ", element));
+}
+
 Error take_failure(RunStatus& status, std::string_view who) {
   Error error = fail(static_cast<Code>(status.code), who, ": ",
                      std::string_view(status.message, static_cast<std::size_t>(status.message_bytes)));

@@ -21,6 +21,11 @@ struct RunStatus {
 /// on threads. A message longer than the slot is cut. Any number of threads may call it.
 void report_failure(RunStatus&, std::int64_t block, const Error&);
 
+/// An access outside of an argument, noted by code of a kernel: `what` (text of so many bytes, "stores to y, 8 elements of
+/// f32") and the element that it would have touched.
+void report_outside(RunStatus* status, const char* what, std::int64_t what_bytes, std::int64_t block,
+                    std::int64_t element);
+
 inline bool has_failed(const RunStatus& status) { return status.code != 0; }
 
 /// The error with `who` in front, and the slot is free again. Needs: has_failed(), and no call under way.

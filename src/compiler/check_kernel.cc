@@ -8,6 +8,7 @@
 
 #include "base/aligned_bytes.h"
 #include "base/fail.h"
+#include "base/run_status.h"
 #include "base/try.h"
 #include "emit/symbol_name.h"
 #include "hlo/narrow_float.h"
@@ -33,6 +34,7 @@ class Memory {
   std::vector<void*> pointers() {
     std::vector<void*> result;
     for (base::AlignedBytes& buffer : buffers_) result.push_back(buffer.data());
+    result.push_back(&status_);  // of a kernel that checks its accesses
     return result;
   }
   void* scratch() { return scratch_.data(); }
@@ -88,6 +90,7 @@ class Memory {
   const kernels::Kernel& kernel_;
   std::vector<base::AlignedBytes> buffers_;
   base::AlignedBytes scratch_;
+  base::RunStatus status_;
 };
 
 // Memory that the system lacks would end the process.

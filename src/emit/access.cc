@@ -14,13 +14,6 @@ using llvm::Value;
 
 namespace {
 
-// Where the lanes of one access lie, in elements: lane l at first + stride·l + offsets[l].
-struct Address {
-  Value* first = nullptr;
-  std::int64_t stride = 0;
-  Value* offsets = nullptr;  // vector, or null
-};
-
 // One access: what is common to all its instructions.
 struct Access {
   const Memory& memory;
@@ -208,7 +201,8 @@ Access access_to(Function& f, int argument, DType type, Value* mask, bool vector
   const auto number = static_cast<std::size_t>(argument);
   const bool scratch = number == f.kernel.arguments.size();
   const std::int64_t alignment = scratch ? width : std::min(width, f.kernel.arguments[number].alignment);
-  return {memory, memory.size_bytes / width > INT32_MAX, memory_type(f, type),
+  const bool wide = memory.size_bytes / width > INT32_MAX || f.kernel.checks_bounds;
+  return {memory, wide, memory_type(f, type),
           llvm::Align(static_cast<std::uint64_t>(alignment)), mask, vector};
 }
 
@@ -240,6 +234,8 @@ Expected<> emit_load(Function& f, const kernels::Load& load) {
   const DType type = f.kernel.type(load.result);
   const Access access = access_to(f, load.argument, type, mask, vector);
   const Address a = address_of(f, load.index, access.wide);
+  if (f.kernel.checks_bounds)
+    emit_bounds_check(f, {"loads", static_cast<std::size_t>(load.argument), type, a, mask, vector});
   if (!is_complex(type)) {
     set(f, load.result, {as_stored(f, type, load_part(f, access, a)), nullptr}, vector);
     return {};
@@ -354,6 +350,8 @@ Expected<> emit_store(Function& f, const kernels::Store& store) {
   const DType type = f.kernel.type(store.value);
   const Access access = access_to(f, store.argument, type, combined_mask(f, store.mask), vector);
   const Address a = address_of(f, store.index, access.wide);
+  if (f.kernel.checks_bounds)
+    emit_bounds_check(f, {"stores", static_cast<std::size_t>(store.argument), type, a, access.mask, vector});
   // All lanes would write one element: no planner means that.
   HLOOM_CHECK(!vector || llvm::any_of(store.index.terms, [&](const auto& t) { return f.is_varying(t.value); }));
   Lanes value = operand(f, store.value, vector);

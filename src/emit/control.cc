@@ -156,13 +156,15 @@ Value* pointer_room(Function& f, std::size_t count) {
 Expected<> emit_call(Function& f, const kernels::Call& call) {
   llvm::IRBuilder<>& b = f.b;
   llvm::Module& module = *f.function->getParent();
-  Value* room = pointer_room(f, std::max<std::size_t>(1, call.arguments.size()));
+  Value* room = pointer_room(f, call.arguments.size() + 1);
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
     const kernels::Call::Pointer& p = call.arguments[i];
     Value* base = f.memories[static_cast<std::size_t>(p.argument)].pointer;
     Value* address = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), base, static_cast<std::uint64_t>(p.byte_offset));
     b.CreateStore(address, b.CreateConstInBoundsGEP1_64(b.getPtrTy(), room, i));
   }
+  // A callee that checks its accesses reports where this one does.
+  if (f.status) b.CreateStore(f.status, b.CreateConstInBoundsGEP1_64(b.getPtrTy(), room, call.arguments.size()));
   auto* signature = f.function->getFunctionType();
   const std::string callee = symbol_name(f.kernel.callees[static_cast<std::size_t>(call.callee)]);
   llvm::Type* types[] = {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()};

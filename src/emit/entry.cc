@@ -83,6 +83,9 @@ void load_pointers(Function& f) {
     f.function->addParamAttr(3, llvm::Attribute::getWithAlignment(f.b.getContext(), llvm::Align(64)));
   }
   set_scopes(f, f.kernel.arguments.size());
+  if (!f.kernel.checks_bounds) return;
+  llvm::Value* slot = f.b.CreateConstInBoundsGEP1_64(f.b.getPtrTy(), f.function->getArg(0), f.kernel.arguments.size());
+  f.status = f.b.CreateLoad(f.b.getPtrTy(), slot, "status");
 }
 
 }  // namespace
@@ -94,15 +97,15 @@ Expected<> emit_function(Function& f, llvm::Module& module) {
   llvm::LLVMContext& context = f.b.getContext();
   BasicBlock* entry = BasicBlock::Create(context, "entry", f.function);
   BasicBlock* body = BasicBlock::Create(context, "body", f.function);
-  BasicBlock* done = BasicBlock::Create(context, "done");
+  f.done = BasicBlock::Create(context, "done");
   f.b.SetInsertPoint(entry);
-  f.b.CreateCondBr(f.b.CreateICmpSLT(f.begin, f.end), body, done);
+  f.b.CreateCondBr(f.b.CreateICmpSLT(f.begin, f.end), body, f.done);
   f.b.SetInsertPoint(body);
   load_pointers(f);
   TRY(emit_block(f, f.kernel.body));
-  f.b.CreateBr(done);
-  f.function->insert(f.function->end(), done);
-  f.b.SetInsertPoint(done);
+  f.b.CreateBr(f.done);
+  f.function->insert(f.function->end(), f.done);
+  f.b.SetInsertPoint(f.done);
   f.b.CreateRetVoid();
   return {};
 }

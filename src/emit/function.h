@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/target.h"
@@ -55,6 +56,8 @@ struct Function {
   llvm::Function* function = nullptr;
   llvm::Value* begin = nullptr;  ///< this call's blocks
   llvm::Value* end = nullptr;
+  llvm::BasicBlock* done = nullptr;  ///< where the call ends
+  llvm::Value* status = nullptr;     ///< of a kernel that checks its accesses: where it reports
   llvm::Value* call_arguments = nullptr;  ///< room for the pointers of the largest Call
   std::vector<Memory> memories;           ///< one for each argument, then the scratch
   std::vector<Held> values;
@@ -86,9 +89,30 @@ llvm::Value* combined_mask(Function&, kernels::Value mask);
 
 // access.cc: memory.
 
+/// Where an access lies, in elements: lane l at first + stride·l + offsets[l].
+struct Address {
+  llvm::Value* first = nullptr;
+  std::int64_t stride = 0;
+  llvm::Value* offsets = nullptr;  ///< vector, or null
+};
+
 Expected<> emit_load(Function&, const kernels::Load&);
 Expected<> emit_store(Function&, const kernels::Store&);
 void emit_affine(Function&, const kernels::Affine&);
+
+// bounds.cc: kernels that check their accesses.
+
+/// An access that is about to be made; its address is in 64 bits.
+struct CheckedAccess {
+  std::string_view what;        ///< "loads" or "stores"
+  std::size_t argument = 0;
+  DType type = DType::Invalid;  ///< of an element
+  const Address& address;
+  llvm::Value* mask = nullptr;  ///< null: all lanes
+  bool vector = false;          ///< lanes, else one element
+};
+/// Reports what lies outside of its argument and ends the call there. Needs: a kernel that checks its accesses.
+void emit_bounds_check(Function&, const CheckedAccess&);
 
 // line.cc: elementwise ops.
 

@@ -23,7 +23,7 @@ namespace hloom::emit {
 
 /// One module with one externally visible function for each kernel: symbol_name(kernel.name), of the signature
 /// base::KernelFunction. The IR needs no IR passes: its vectors are `lanes` wide, loops are rotated, memory has alias
-/// scopes. No float operation has a fast-math flag. What it refers to: callees, kForkJoin, and what code generation
+/// scopes. No float operation has a fast-math flag. What it refers to: callees, kForkJoin, kReportOutside, and what code generation
 /// may call (jit::known_symbols()). Needs: kernels that kernels::verify() accepts, names that differ.
 /// Errors: Unimplemented, naming kernel, opcode and type, if there is no body for them.
 /// Cost: linear in the kernels' statements; loops by lanes with a rest count twice.

@@ -14,4 +14,7 @@ std::string symbol_name(std::string_view kernel);
 /// void hloom_fork_join(KernelFunction callee, void* const* buffers, int64_t blocks, int64_t scratch_bytes).
 inline constexpr std::string_view kForkJoin = "hloom_fork_join";
 
+/// What kernels that check their accesses call where one is wrong: base::report_outside().
+inline constexpr std::string_view kReportOutside = "hloom_report_outside";
+
 }  // namespace hloom::emit

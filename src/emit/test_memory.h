@@ -50,7 +50,7 @@ class TestMemory {
       : kernel_(kernel), scratch_(static_cast<std::size_t>(kernel.scratch_bytes) + 64), shared_(shared), shift_(shift) {
     std::mt19937 random(seed);
     for (const kernels::Argument& a : kernel.arguments) {
-      buffers_.emplace_back(2 * kFence + static_cast<std::size_t>(kernels::argument_bytes(a)), kFenceByte);
+      buffers_.emplace_back(static_cast<std::size_t>(2 * kFence + kernels::argument_bytes(a)), kFenceByte);
       fill(a, buffers_.back().data() + kFence, random, below);
     }
   }
@@ -82,7 +82,7 @@ class TestMemory {
         char text[64];
         std::snprintf(text, sizeof text, " has %llx instead of %llx", static_cast<unsigned long long>(y),
                       static_cast<unsigned long long>(x));
-        const auto element = (static_cast<std::int64_t>(at) - static_cast<std::int64_t>(kFence)) /
+        const auto element = (static_cast<std::int64_t>(at) - kFence) /
                              static_cast<std::int64_t>(width);
         return kernel_.arguments[i].name + "[" + std::to_string(element) + "]" + text;
       }
@@ -90,8 +90,19 @@ class TestMemory {
     return "";
   }
 
+  /// Whether the bytes around some argument differ.
+  bool fences_differ(const TestMemory& other) const {
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      const auto& a = buffers_[i];
+      const auto& b = other.buffers_[i];
+      if (!std::equal(a.begin(), a.begin() + kFence, b.begin()) || !std::equal(a.end() - kFence, a.end(), b.end() - kFence))
+        return true;
+    }
+    return false;
+  }
+
  private:
-  static constexpr std::size_t kFence = 256;
+  static constexpr std::ptrdiff_t kFence = 256;
   static constexpr std::byte kFenceByte{0xA5};
 
   static std::uint64_t bits(const std::vector<std::byte>& from, std::size_t at, std::size_t width) {

@@ -24,7 +24,8 @@ struct Symbol {
 };
 
 /// What compiled code may always refer to: memcpy and its kin, fma, the exactly rounded or exact functions of libm,
-/// and the conversions and wide divisions for which processors may lack an instruction.
+/// the conversions and wide divisions for which processors may lack an instruction, and what kernels that check their
+/// accesses report with.
 std::span<const Symbol> known_symbols();
 
 /// How to link.

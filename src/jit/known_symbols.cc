@@ -3,6 +3,8 @@
 #include <cstring>
 #include <span>
 
+#include "base/run_status.h"
+#include "emit/symbol_name.h"
 #include "jit/code.h"
 
 // libgcc's helpers. Only their addresses matter here, so their types are left out.
@@ -60,6 +62,7 @@ Symbol symbol(const char* name, Function* function) {
 
 std::span<const Symbol> known_symbols() {
   static const Symbol kSymbols[] = {
+      {std::string(emit::kReportOutside), reinterpret_cast<void*>(&base::report_outside)},
       symbol<void*(void*, const void*, std::size_t)>("memcpy", std::memcpy),
       symbol<void*(void*, const void*, std::size_t)>("memmove", std::memmove),
       symbol<void*(void*, int, std::size_t)>("memset", std::memset),

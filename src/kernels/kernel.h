@@ -198,6 +198,9 @@ struct Kernel {
   std::int64_t blocks = 1;
   /// Work of one block, in bytes moved or flops, whichever is more: what the partition over threads weighs.
   std::int64_t block_cost = 0;
+  /// Each access is looked at before it is made: one outside of its argument is reported in the run's base::RunStatus,
+  /// whose address comes behind those of the arguments, and the call ends there.
+  bool checks_bounds = false;
   std::vector<ValueInfo> values;
   Block body;
   std::vector<std::string> callees;  ///< names of kernels that Call statements call

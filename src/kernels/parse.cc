@@ -78,6 +78,7 @@ class Parser {
     }
     kernel_.blocks = TRY(optional_integer("blocks", 1));
     kernel_.block_cost = TRY(optional_integer("cost", 0));
+    kernel_.checks_bounds = lexer_.accept("checked");
     return {};
   }
 

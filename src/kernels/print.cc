@@ -118,6 +118,7 @@ class Printer {
       text_ += " " + std::string(name(kernel_.scratch_type));
     if (kernel_.blocks != 1) text_ += " blocks " + number(kernel_.blocks);
     if (kernel_.block_cost != 0) text_ += " cost " + number(kernel_.block_cost);
+    if (kernel_.checks_bounds) text_ += " checked";
     text_ += " ";
   }
 

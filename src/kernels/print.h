@@ -7,7 +7,7 @@
 // integer; // begins a comment. Values are named where they are made, no two alike in a kernel.
 //
 //   kernel    = "kernel" NAME "(" arguments ")" [ "->" "(" arguments ")" ] [ "scratch" NUMBER [ TYPE ] ]
-//               [ "blocks" NUMBER ] [ "cost" NUMBER ] block         those after -> are written
+//               [ "blocks" NUMBER ] [ "cost" NUMBER ] [ "checked" ] block      those after -> are written
 //   argument  = NAME ":" ( TYPE | "bytes" ) "[" NUMBER "]" [ "align" NUMBER ] [ "written" ] [ "overlap" ]
 //   block     = "{" statement* "}"
 //   statement = NAME "=" OPCODE TYPE operands [ attributes ]        compare: eq … lt, float totalorder signed unsigned

@@ -42,7 +42,7 @@ constexpr std::string_view kAll = R"(kernel "a kernel"(a: f32[64] align 64, aren
 }
 )";
 
-constexpr std::string_view kControl = R"(kernel control(n: s64[1], a: f32[100]) -> (y: f32[4]) {
+constexpr std::string_view kControl = R"(kernel control(n: s64[1], a: f32[100]) -> (y: f32[4]) checked {
   n.0 = load s64 n[0]
   zero = constant f32 0
   one = constant s64 1
