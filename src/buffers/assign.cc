@@ -80,8 +80,8 @@ std::int64_t alignment_in(std::int64_t space) {
 /// Joins what must share memory and what may, and places the webs.
 class Assigner {
  public:
-  Assigner(const hlo::Module& module, PackEffort effort)
-      : module_(module), effort_(effort), flow_(module), webs_(flow_) {}
+  Assigner(const hlo::Module& module, PackEffort effort, std::int64_t guard_bytes)
+      : module_(module), effort_(effort), guard_bytes_(guard_bytes), flow_(module), webs_(flow_) {}
 
   Expected<Assignment> run() {
     for (const Edge& edge : flow_.edges()) TRY(join_edge(edge));
@@ -222,14 +222,15 @@ class Assigner {
       if (webs_.live(n).empty()) continue;
       const std::int64_t space = arena_space(flow_.values()[n].shape);
       spaces[space].webs.push_back(n);
-      spaces[space].blocks.push_back({flow_.bytes(n), webs_.live(n), alignment_in(space), address_alignment(n)});
+      spaces[space].blocks.push_back(
+          {flow_.bytes(n) + guard_bytes_, webs_.live(n), alignment_in(space), address_alignment(n)});
     }
     for (const Computation* c : step_computations(module_))
       for (const Instruction& i : c->instructions())
         if (const std::int64_t bytes = workspace_bytes(i); bytes > 0) {
           const Point work = flow_.timeline().of(i).work();
           spaces[0].workers.push_back(&i);
-          spaces[0].blocks.push_back({bytes, Intervals({{work, work + 1}})});
+          spaces[0].blocks.push_back({bytes + guard_bytes_, Intervals({{work, work + 1}})});
         }
     for (const auto& [space, tenants] : spaces) place_in(space, tenants);
     std::ranges::stable_partition(result_.blocks_, [&](const ArenaBlock& b) { return result_.is_in_arena(b); });
@@ -248,7 +249,7 @@ class Assigner {
     for (std::size_t k = 0; k < tenants.blocks.size(); ++k) {
       const std::int32_t shelf = packing.shelves[k];
       const std::int32_t allocation = shelf < 0 ? arena : lent_[space][static_cast<std::size_t>(shelf)].allocation;
-      ArenaBlock block{packing.offsets[k], tenants.blocks[k].bytes, tenants.blocks[k].live, {}, nullptr, allocation};
+      ArenaBlock block{packing.offsets[k], tenants.blocks[k].bytes - guard_bytes_, tenants.blocks[k].live, {}, nullptr, allocation};
       const Slice slice{allocation, block.offset, block.bytes};
       if (k < tenants.webs.size()) {
         places_[tenants.webs[k]] = slice;
@@ -291,6 +292,7 @@ class Assigner {
 
   const hlo::Module& module_;
   PackEffort effort_;
+  std::int64_t guard_bytes_;
   Flow flow_;
   Webs webs_;
   Assignment result_;
@@ -304,13 +306,15 @@ class Assigner {
   std::map<std::int64_t, std::vector<Lent>> lent_;  // by memory space
 };
 
-Expected<Assignment> place(const hlo::Module& module, PackEffort effort) { return Assigner(module, effort).run(); }
+Expected<Assignment> place(const hlo::Module& module, PackEffort effort, std::int64_t guard_bytes) {
+  return Assigner(module, effort, guard_bytes).run();
+}
 
-Expected<Assignment> finish(hlo::Module& module, PackEffort effort) {
+Expected<Assignment> finish(hlo::Module& module, PackEffort effort, std::int64_t guard_bytes) {
   order_readers(module);
   schedule(module);
   std::vector<InPlaceDecision> decisions = insert_copies(module);
-  Assignment assignment = TRY(place(module, effort));
+  Assignment assignment = TRY(place(module, effort, guard_bytes));
   append_undone(module, decisions);
   assignment.decisions_ = std::move(decisions);
   return assignment;
@@ -326,7 +330,7 @@ Expected<Assignment> assign(hlo::Module& module, const AssignOptions& options) {
   unroll_loops(module);
   TRY(unshare_steps(module));
   recompute_cheap_values(module, options.limit_bytes);
-  return finish(module, PackEffort::Full);
+  return finish(module, PackEffort::Full, options.guard_bytes);
 }
 
 }  // namespace hloom::buffers

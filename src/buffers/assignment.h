@@ -83,7 +83,7 @@ class Assignment {
 
  private:
   friend class Assigner;
-  friend Expected<Assignment> finish(hlo::Module&, PackEffort);
+  friend Expected<Assignment> finish(hlo::Module&, PackEffort, std::int64_t);
   struct Range {
     std::int32_t begin = 0, count = -1;
   };
@@ -101,6 +101,8 @@ class Assignment {
 struct AssignOptions {
   /// Where a plan takes more bytes in all, more values are made again instead of being kept (recompute.h); 0: none.
   std::int64_t limit_bytes = 0;
+  /// Bytes of each arena behind every value that nobody is to touch.
+  std::int64_t guard_bytes = 0;
 };
 
 /// Plans the memory of a module after fusion: gives each caller its own loops and branches, notes the plans of window
@@ -112,10 +114,10 @@ struct AssignOptions {
 Expected<Assignment> assign(hlo::Module&, const AssignOptions& = {});
 
 /// The second half of assign(), for a module that the first half has seen: orders, copies, places.
-Expected<Assignment> finish(hlo::Module&, PackEffort);
+Expected<Assignment> finish(hlo::Module&, PackEffort, std::int64_t guard_bytes = 0);
 
 /// Places the values of a module that assign() has prepared, without changing it: reading a dumped module again.
 /// Errors: FailedPrecondition, naming the place, where a copy is missing.
-Expected<Assignment> place(const hlo::Module&, PackEffort = PackEffort::Full);
+Expected<Assignment> place(const hlo::Module&, PackEffort = PackEffort::Full, std::int64_t guard_bytes = 0);
 
 }  // namespace hloom::buffers

@@ -292,7 +292,11 @@ std::string_view name(UpdateKind kind) {
 }
 
 bool is_window_update(const hlo::Instruction& instruction, std::int64_t leaf) {
-  return find_target(instruction, leaf).update != nullptr;
+  return window_update(instruction, leaf) != nullptr;
+}
+
+const hlo::Instruction* window_update(const hlo::Instruction& instruction, std::int64_t leaf) {
+  return find_target(instruction, leaf).update;
 }
 
 WindowUpdatePlan plan_window_update(const hlo::Instruction& instruction, std::int64_t leaf) {

@@ -35,6 +35,8 @@ inline constexpr std::int64_t kMaxStagedBytes = 32 << 10;
 /// Whether element `leaf` of the result (depth first; 0 for an array) is a window update: a bare dynamic-update-slice
 /// or scatter, or a fusion whose root has one there, under bitcasts.
 bool is_window_update(const hlo::Instruction&, std::int64_t leaf = 0);
+/// That dynamic-update-slice or scatter; null if there is none.
+const hlo::Instruction* window_update(const hlo::Instruction&, std::int64_t leaf = 0);
 
 /// The first plan of UpdateKind that is right whatever the sizes of machine and input, provided that the base is not
 /// read after the update: that buffers/ adds. A read of the base by another result of a fusion, or through another

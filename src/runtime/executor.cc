@@ -49,7 +49,7 @@ class Run {
     if (layout_.forks) scope.emplace(pool_, state_.forked_scratch(layout_));
     state_.device = device_.number;
     if (options_.hosts.empty()) return steps();
-    const library::HostPort port = host_port();
+    const library::HostPort port = host_port(options_, device_);
     state_.host_port = &port;
     const Expected<> done = steps();
     state_.host_port = nullptr;
@@ -60,16 +60,6 @@ class Run {
   using Kind = Operation::Kind;
 
   Expected<> steps() { return options_.observer == nullptr ? walk<false>() : walk<true>(); }
-
-  library::HostPort host_port() const {
-    const auto device = static_cast<std::size_t>(device_.number);
-    library::HostPort port;
-    if (device < options_.hosts.size()) port.host = &options_.hosts[device];
-    port.wait.timeout = options_.host_timeout;
-    port.wait.cancel = options_.cancel;
-    if (device_.others != nullptr) port.wait.stopped = [this] { return device_.others->failed(); };
-    return port;
-  }
 
   std::byte* port(const TableEntry& entry) const { return state_.ports[static_cast<std::size_t>(entry.number)]; }
 
@@ -234,9 +224,20 @@ class Run {
 
 }  // namespace
 
+library::HostPort host_port(const RunOptions& options, const Device& device) {
+  const auto number = static_cast<std::size_t>(device.number);
+  library::HostPort port;
+  if (number < options.hosts.size()) port.host = &options.hosts[number];
+  port.wait.timeout = options.host_timeout;
+  port.wait.cancel = options.cancel;
+  if (device.others != nullptr) port.wait.stopped = [&device] { return device.others->failed(); };
+  return port;
+}
+
 struct Executor::Impl {
   Impl(Program p, const ExecutorOptions& options)
       : program(std::move(p)),
+        runner(options.runner),
         arena(program, layout, allocator_of(options),
               options.host_memory == nullptr ? allocator_of(options) : *options.host_memory,
               options.max_concurrent_runs > 0 ? options.max_concurrent_runs : kRunsOfProcessor * available_cpus()) {}
@@ -244,6 +245,7 @@ struct Executor::Impl {
     return options.allocator == nullptr ? process_allocator() : *options.allocator;
   }
   const Program program;
+  const std::shared_ptr<const StepRunner> runner;
   Layout layout;
   ProgramArena arena;
 
@@ -253,6 +255,13 @@ struct Executor::Impl {
     Run run(program, layout, state, pool, options, device);
     run.bind(parameters, results);
     return run.run();
+  }
+
+  Expected<> run_otherwise(const Device& device, Values parameters, Values results, ThreadPool& pool,
+                           const RunOptions& options) const {
+    std::vector<Range> ranges;
+    TRY(check_values(program, parameters, results, ranges));
+    return runner->run(program, device, parameters, results, pool, options);
   }
 };
 
@@ -268,18 +277,31 @@ Expected<> Executor::execute(Values parameters, Values results, ThreadPool& pool
   return execute_device({}, parameters, results, pool, options);
 }
 
+namespace {
+
+// How the device's run has ended.
+void tell_others(const Device& device, const Expected<>& done) {
+  if (device.others == nullptr) return;
+  if (!done) device.others->fail(done.error());
+  device.others->end(device.number);
+}
+
+}  // namespace
+
 Expected<> Executor::execute_device(const Device& device, Values parameters, Values results, ThreadPool& pool,
                                     const RunOptions& options) const {
   const DefaultFloatMode mode;
   // Devices of one run wait for each other: none may wait for another run.
   const bool may_wait = device.others == nullptr && !ThreadPool::is_within_work();
   const ThreadPool::Within within;
+  if (impl_->runner != nullptr) {
+    const Expected<> done = impl_->run_otherwise(device, parameters, results, pool, options);
+    tell_others(device, done);
+    return done;
+  }
   Expected<std::unique_ptr<RunState>> state = impl_->arena.acquire(pool, may_wait);
   Expected<> done = state ? impl_->run(device, **state, parameters, results, pool, options) : state.error();
-  if (device.others != nullptr) {
-    if (!done) device.others->fail(done.error());
-    device.others->end(device.number);  // from here on nobody reads the arena
-  }
+  tell_others(device, done);  // from here on nobody reads the arena
   if (state) impl_->arena.release(*std::move(state));
   return done;
 }

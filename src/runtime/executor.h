@@ -15,6 +15,7 @@
 #include "hloom/error.h"
 #include "hloom/host_allocator.h"
 #include "hloom/host_transfers.h"
+#include "library/host_transfer.h"
 #include "runtime/collective_step.h"
 #include "runtime/program.h"
 #include "runtime/threads.h"
@@ -37,10 +38,25 @@ struct RunOptions {
   std::chrono::milliseconds host_timeout = std::chrono::minutes(5);  ///< the longest wait for a host; 0: for ever
 };
 
+using Values = std::span<const std::span<std::byte>>;
+
+/// What a device's routines reach its host by. `device` outlives it.
+library::HostPort host_port(const RunOptions&, const Device& device);
+
+/// Runs a program's steps in another way than the executor does, in memory of its own. Any number of threads may call.
+class StepRunner {
+ public:
+  virtual ~StepRunner() = default;
+  /// One run of one device: as Executor::execute_device(), whose checks of the values it is called behind.
+  virtual Expected<> run(const Program&, const Device&, Values parameters, Values results, ThreadPool&,
+                         const RunOptions&) const = 0;
+};
+
 struct ExecutorOptions {
   HostAllocator* allocator = nullptr;    ///< of arenas and scratch, alive while the executor is; null: the process's
   HostAllocator* host_memory = nullptr;  ///< of the arena in memory space 2, likewise; null: `allocator`
   std::int64_t max_concurrent_runs = 0;  ///< 0: four for each processor
+  std::shared_ptr<const StepRunner> runner = nullptr;  ///< who runs the steps instead; null: nobody
 };
 
 /// A program that is ready to run. Any number of threads may call execute() at once, on the same or different pools.

@@ -7,11 +7,10 @@
 
 #include "hloom/error.h"
 #include "runtime/arena.h"
+#include "runtime/executor.h"
 #include "runtime/program.h"
 
 namespace hloom::runtime {
-
-using Values = std::span<const std::span<std::byte>>;
 
 /// Counts, sizes and alignments, then overlaps: a result may be exactly the parameter it is aliased with, and overlaps
 /// nothing else. `ranges` is room with a capacity for all. Errors: InvalidArgument. Cost: sorting.
