@@ -67,6 +67,11 @@ struct CompileOptions {
   /// within a run (by a custom call), which would wait for itself. 0: four for each processor. Programs for several
   /// devices have no such limit.
   std::int64_t max_concurrent_runs = 0;
+  /// Runs watch what each step does to memory, to find faults of hloom and of custom calls: what it reads is what is meant
+  /// to lie there, what it makes is whole and depends on nothing that is over, and it writes nothing else; kernels check
+  /// each index. What is wrong ends the run with Internal, naming instruction, source line and memory. Such a run takes
+  /// twice the memory and is slow; values are the same. For the command line: `--debug-memory`.
+  bool debug_memory = false;
 };
 
 struct RunOptions {

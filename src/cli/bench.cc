@@ -11,6 +11,7 @@
 #include "base/try.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/debug_memory.h"
 #include "cli/demands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -227,6 +228,7 @@ Expected<int> bench(const Options& options) {
   const Devices wanted = TRY(devices_of(*module));
   const auto arguments = TRY(read_arguments(options, source, *module, wanted));
   const int threads = options.threads > 0 ? options.threads : runtime::available_cpus();
+  if (options.debug_memory) TRY(run_watched(options, source, arguments));
 
   Figures figures;
   compiler::Options compile = TRY(compile_options(options));

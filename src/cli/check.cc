@@ -6,6 +6,7 @@
 #include "base/try.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/debug_memory.h"
 #include "cli/demands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -41,6 +42,7 @@ Expected<Loaded> load(const Options& options, const Source& source) {
 
 Expected<compiler::CheckReport> check_module(const Options& options, const Source& source) {
   Loaded loaded = TRY(load(options, source));
+  if (options.debug_memory) TRY(run_watched(options, source, loaded.arguments));
   compiler::CheckOptions check;
   check.compile = TRY(compile_options(options));
   check.max_work = options.work;

@@ -76,6 +76,19 @@ class CommandLine : public testing::Test {
   std::string folder_;
 };
 
+TEST_F(CommandLine, DebugMemoryWatchesARunAndChangesNoValue) {
+  const Outcome plain = hloom("run two.hlo --random=3"), watched = hloom("run two.hlo --random=3 --debug-memory");
+  EXPECT_EQ(watched.status, 0) << watched.err;
+  EXPECT_EQ(watched.out, plain.out);
+  for (const std::string command : {"check", "bench --seconds 0"}) {
+    const Outcome before = hloom(command + " two.hlo --random=3 --debug-memory");
+    EXPECT_EQ(before.status, 0) << before.err;
+    EXPECT_THAT(before.err, HasSubstr("two.hlo: each step keeps to its memory"));
+  }
+  EXPECT_EQ(hloom("run two.hlo --debug-memory --interpret").status, 2);
+  EXPECT_EQ(hloom("run two.hlo --debug-memory --profile").status, 2);
+}
+
 TEST_F(CommandLine, HelpIsGoodAndHasExamples) {
   EXPECT_THAT(hloom("--help").out, HasSubstr("bench"));
   for (const std::string command : {"run", "bench", "check", "opt", "show", "reduce"}) {

@@ -25,7 +25,7 @@ struct Options {
   std::string random;  ///< the seed as written; empty: not asked for
   std::uint64_t random_seed = 0;
   std::optional<double> rtol, atol;
-  bool interpret = false, check_nans = false, bisect_passes = false, profile = false, perf = false, time = false, json = false, list = false;
+  bool interpret = false, check_nans = false, bisect_passes = false, debug_memory = false, profile = false, perf = false, time = false, json = false, list = false;
   std::string cache;  ///< a folder, or * for the user's own; empty: none
   std::string cpu;  ///< as LLVM names it; empty: this machine's
   int threads = 0;  ///< 0: as many as the process may use

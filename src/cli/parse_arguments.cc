@@ -118,6 +118,10 @@ void add_perf(CLI::App& app, Options& o) {
   app.add_flag("--perf", o.perf, "Tell perf (/tmp/perf-PID.map) and GDB the kernels' names");
 }
 
+void add_debug_memory(CLI::App& app, Options& o, const std::string& help) {
+  app.add_flag("--debug-memory", o.debug_memory, help);
+}
+
 void add_devices(CLI::App& app, Options& o) {
   app.add_option("--replicas", o.replicas, "Default: as the program says")->option_text("R")->check(CLI::Range(1, 1024));
   app.add_option("--partitions", o.partitions, "Default: as the program says. Device k reads IN.devK.npz if it exists")
@@ -162,6 +166,7 @@ void add_run(CLI::App& app, Options& o) {
       ->option_text("FILE");
   run->add_flag("--interpret", o.interpret, "Interpret instead of compiling");
   run->add_flag("--check-nans", o.check_nans, "Name the first instruction that makes a NaN or an infinity; slowly");
+  add_debug_memory(*run, o, "Watch what each step does to memory, and name the first that does wrong; slowly");
   add_threads(*run, o);
   add_devices(*run, o);
   add_cpu(*run, o);
@@ -188,6 +193,7 @@ void add_bench(CLI::App& app, Options& o) {
   add_memory(*bench, o);
   add_perf(*bench, o);
   add_devices(*bench, o);
+  add_debug_memory(*bench, o, "Run once under the watch of run --debug-memory before");
   bench->add_flag("--json", o.json, "One line of JSON");
 }
 
@@ -205,6 +211,7 @@ void add_check(CLI::App& app, Options& o) {
   check->add_option("--work", o.work, "Instructions that take the interpreter more steps are run, not checked; default 2e9")
       ->option_text("STEPS")
       ->check(CLI::PositiveNumber);
+  add_debug_memory(*check, o, "Run once under the watch of run --debug-memory before");
   check->add_flag("--bisect-passes", o.bisect_passes, "Name the stage after which the results part");
 }
 

@@ -5,6 +5,7 @@
 #include "base/try.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/debug_memory.h"
 #include "cli/demands.h"
 #include "cli/host_files.h"
 #include "cli/output.h"
@@ -12,6 +13,7 @@
 #include "cli/results.h"
 #include "cli/tables.h"
 #include "compiler/check.h"
+#include "compiler/checked_run.h"
 #include "compiler/compile.h"
 #include "compiler/dynamic_border.h"
 #include "compiler/execute_literals.h"
@@ -72,6 +74,7 @@ Expected<compiler::Compiled> compile_and_dump(const Options& options, const Sour
   Dump dump(options.dump);
   std::vector<passes::PassTime> pass_times;
   compiler::Options compile = TRY(compile_options(options));
+  if (options.debug_memory) compile = watched(std::move(compile));
   if (options.time) compile.pass_times = &pass_times;
   const auto write = [&](const std::string& name, const std::string& text) { dump.write(name, text); };
   if (!options.dump.empty()) compile.dump = write;
@@ -87,7 +90,7 @@ Expected<Results> run_compiled(const Options& options, const Source& source, std
   compiler::Compiled compiled = TRY(compile_and_dump(options, source, std::move(module)));
   const std::vector<Shape> parameters = compiler::parameter_leaves(*compiled.module),
                            shapes = compiler::result_leaves(*compiled.module);
-  const auto executor = TRY(runtime::Executor::create(std::move(compiled.program)));
+  const auto executor = TRY(compiler::make_executor(std::move(compiled)));
   const runtime::Devices devices(*executor, options.threads > 0 ? options.threads : runtime::available_cpus());
 
   const Progress progress("running " + source.path);
@@ -124,6 +127,7 @@ Expected<int> check_nans(const Options& options, const Source& source, std::uniq
 std::string_view useless_with_interpret(const Options& options) {
   if (options.profile) return "--profile";
   if (options.check_nans) return "--check-nans";
+  if (options.debug_memory) return "--debug-memory";
   if (options.perf) return "--perf";
   if (!options.require_in_place.empty()) return "--require-in-place";
   if (options.memory_limit > 0) return "--memory-limit";
@@ -138,6 +142,10 @@ std::string_view useless_with_interpret(const Options& options) {
 Expected<int> run(const Options& options) {
   if (const std::string_view word = useless_with_interpret(options); options.interpret && !word.empty()) {
     say("hloom: " + std::string(word) + " tells about compiled code; leave out --interpret");
+    return kWrongWords;
+  }
+  if (options.debug_memory && options.profile) {
+    say("hloom: with --debug-memory times mean nothing; leave out --profile");
     return kWrongWords;
   }
   const Source source = TRY(read_source(options));

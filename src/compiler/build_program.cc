@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/check.h"
 #include "base/fail.h"
@@ -352,8 +353,16 @@ class ProgramBuilder {
     call.blocks = kernel.blocks;
     call.max_workers = workers(kernel.blocks, kernel.block_cost);
     call.scratch_bytes = kernel.scratch_bytes;
+    if (options_.check_bounds) report_outside(kernel, call);
     c_.kernels.push_back(std::move(kernel));
     to.push_back({std::move(call)});
+  }
+
+  void report_outside(kernels::Kernel& kernel, runtime::Call& call) {
+    kernel.checks_bounds = true;
+    call.arguments.push_back(own_slice(status_, runtime::Allocation::Kind::Status, sizeof(base::RunStatus)));
+    call.written.push_back(false);
+    call.may_fail = true;
   }
 
   // Enough work for each that waking it pays.
@@ -381,26 +390,31 @@ class ProgramBuilder {
     return {};
   }
 
-  // One kernel for several instructions; its arguments are whole allocations.
+  // One kernel for several instructions; its arguments are whole allocations. Of a single copy they are its two slices.
   Expected<> region_step(const std::vector<const Instruction*>& instructions, Steps& to) {
     kernels::Builder builder("region." + std::to_string(++num_regions_));
-    std::map<std::int64_t, int> arguments;  // allocation to argument
+    // Slices that share memory at other times would be arguments of which the planner thinks that they are apart.
+    const bool apart = instructions.size() == 1 && instructions[0]->opcode() == Opcode::Copy;
+    std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, int> arguments;  // slice to argument
     std::vector<runtime::Slice> slices;
     const auto place_of = [&](const Instruction& i, std::int64_t leaf) -> kernels::Place {
       const buffers::Slice s = canonical(c_.assignment.slice(i, leaf));
-      const auto [found, added] = arguments.emplace(s.allocation, static_cast<int>(arguments.size()));
+      const buffers::Allocation& a = c_.assignment.allocation(s);
+      const runtime::Slice of = apart ? to_runtime(s) : runtime::Slice{s.allocation, 0, a.bytes};
+      const auto [found, added] =
+          arguments.emplace(std::tuple(of.allocation, of.offset, of.size_bytes), static_cast<int>(arguments.size()));
       if (added) {
-        const buffers::Allocation& a = c_.assignment.allocation(s);
         kernels::Argument argument;
-        argument.name = "m" + std::to_string(s.allocation);
-        argument.num_elements = a.bytes;
+        argument.name = "m" + std::to_string(s.allocation) + (apart ? "_" + std::to_string(s.offset) : "");
+        argument.num_elements = of.size_bytes;
         argument.written = a.writable;
         argument.memory_space = a.space;
-        argument.alignment = argument.written && a.kind == buffers::Allocation::Kind::Arena ? 64 : 1;
+        const bool aligned = argument.written && a.kind == buffers::Allocation::Kind::Arena && of.offset % 64 == 0;
+        argument.alignment = aligned ? 64 : 1;
         builder.kernel().arguments.push_back(argument);
-        slices.push_back({s.allocation, 0, a.bytes});
+        slices.push_back(of);
       }
-      return {found->second, s.offset, *leaves(i.shape())[static_cast<std::size_t>(leaf)]};
+      return {found->second, s.offset - of.offset, *leaves(i.shape())[static_cast<std::size_t>(leaf)]};
     };
     // All arguments first: scratch is numbered behind them.
     for (const Instruction* i : instructions) name_places(*i, place_of);

@@ -22,6 +22,8 @@
 namespace hloom::compiler {
 namespace {
 
+constexpr std::int64_t kGuardBytes = 64;  // between values, where memory is checked
+
 /// Numbers dumps and times stages.
 class Stages {
  public:
@@ -57,11 +59,14 @@ Expected<std::shared_ptr<jit::DiskCache>> open_cache(const Options& options) {
 
 }  // namespace
 
-Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& options) {
+Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& wanted) {
+  Options options = wanted;
+  options.regions &= !options.check_memory;
   const std::shared_ptr<jit::DiskCache> cache = TRY(open_cache(options));
   const runtime::DefaultFloatMode mode;  // constants are folded as they would be computed
   Compiled c;
   c.module = std::move(module);
+  c.check_memory = options.check_memory;
   Stages stages(c, options);
   stages.dump("parsed");
   TRY(accept(*c.module));
@@ -87,7 +92,8 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& o
   // From here on the order is the schedule, and nothing that writes a value may be added or removed.
   MemoryDemands demands = options.memory;
   if (demands.limit_bytes == 0 && options.generate_code) demands.limit_bytes = runtime::memory_limit_bytes();
-  c.assignment = TRY(buffers::assign(*c.module, {.limit_bytes = demands.limit_bytes}));
+  c.assignment = TRY(buffers::assign(*c.module, {.limit_bytes = demands.limit_bytes,
+                                                   .guard_bytes = options.check_memory ? kGuardBytes : 0}));
   TRY(check_demands(c.assignment, demands));
   if (options.regions) fusion::mark_regions(*c.module);
   stages.dump("buffers");

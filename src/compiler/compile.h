@@ -25,6 +25,9 @@ struct Options {
   bool users_cache = false;    ///< in the user's own cache folder instead, if that can be used
   bool regions = true;       ///< false: a step for each instruction, so that each can be observed
   bool taps = false;         ///< a result for each instruction in a kernel (fusion/taps.h); trip counts are not used
+  /// Runs are checked (checked_run.h): a step for each instruction, and bytes between values that nobody is to touch.
+  bool check_memory = false;
+  bool check_bounds = false;  ///< kernels look at each access, and end the run with one outside of its argument
   bool generate_code = true; ///< false: stop before LLVM, to show stages
   MemoryDemands memory;      ///< what the plan of the memory must keep to
   bool perf = false;         ///< tell perf and GDB the kernels' names
@@ -45,6 +48,7 @@ struct Compiled {
   jit::CompileReport code_report;       ///< where it came from
   std::vector<std::string> cache_problems;  ///< of the folder, a line each
   runtime::Program program;
+  bool check_memory = false;            ///< as the options said
   /// The instructions that each step runs, in the order in which observers count steps.
   std::vector<std::vector<const hlo::Instruction*>> step_instructions;
   std::vector<std::pair<std::string, double>> stage_seconds;

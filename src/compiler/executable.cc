@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "buffers/report.h"
+#include "compiler/checked_run.h"
 #include "compiler/compile.h"
 #include "compiler/execute_literals.h"
 #include "compiler/read_program.h"
@@ -140,6 +141,7 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   compile_options.cpu = options.cpu;
   compile_options.memory.limit_bytes = options.memory_limit_bytes;
   compile_options.cache_folder = options.cache_folder;
+  compile_options.check_memory = compile_options.check_bounds = options.debug_memory;
   auto compiled = TRY(compiler::compile(std::move(module), compile_options));
 
   auto impl = std::make_unique<Impl>();
@@ -155,10 +157,9 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
       impl->donated[static_cast<std::size_t>(a.aliased_result)] = a.number;
   impl->memory = report(compiled);
   HostAllocator& allocator = options.allocator != nullptr ? *options.allocator : runtime::process_allocator();
-  impl->executor = TRY(runtime::Executor::create(
-      std::move(compiled.program), {.allocator = &allocator,
-                                      .host_memory = options.host_memory,
-                                      .max_concurrent_runs = options.max_concurrent_runs}));
+  impl->executor = TRY(compiler::make_executor(std::move(compiled), {.allocator = &allocator,
+                                                                      .host_memory = options.host_memory,
+                                                                      .max_concurrent_runs = options.max_concurrent_runs}));
   impl->runs = std::make_unique<runtime::BufferRuns>(*impl->executor, allocator);
   if (options.pool != nullptr)
     impl->own_pool = std::make_unique<runtime::ThreadPool>(*options.pool);
