@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/fail.h"
@@ -20,6 +21,7 @@
 #include "kernels/plan_sort.h"
 #include "library/rng_state.h"
 #include "passes/check_memory_spaces.h"
+#include "runtime/read_only_memory.h"
 
 // GCC 12 takes the other alternatives of a moved variant for uninitialized members.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -65,9 +67,10 @@ class ProgramBuilder {
     c_.program.replicas = c_.module->config().replica_count;
     c_.program.partitions = c_.module->config().num_partitions;
     ports();
-    allocations();
+    TRY(allocations());
     c_.program.steps = TRY(steps(*c_.module->entry()));
-    return {};
+    c_.program.constant_memory = constant_memory_;
+    return constant_memory_->protect();
   }
 
  private:
@@ -91,9 +94,12 @@ class ProgramBuilder {
       }
   }
 
-  void allocations() {
+  // From each literal the module lets go when the program has its copy, so that there are never two of all constants.
+  Expected<> allocations() {
     using Kind = buffers::Allocation::Kind;
-    for (const buffers::Allocation& a : c_.assignment.allocations()) {
+    const std::vector<buffers::Allocation>& all = c_.assignment.allocations();
+    const auto owned = constants_of_steps();
+    for (const buffers::Allocation& a : all) {
       runtime::Allocation to;
       to.number = static_cast<std::int32_t>(a.number);
       to.size_bytes = a.bytes;
@@ -104,14 +110,41 @@ class ProgramBuilder {
         case Kind::Result: to.kind = runtime::Allocation::Kind::Result; break;
         case Kind::Constant:
           to.kind = runtime::Allocation::Kind::Constant;
-          to.number = add_constant(*hlo::leaves(a.constant->literal())[static_cast<std::size_t>(a.leaf)], a.bytes);
+          to.number = TRY(copy_constant(*hlo::leaves(a.constant->literal())[static_cast<std::size_t>(a.leaf)], a.bytes));
+          if (&a == &all.back() || (&a)[1].constant != a.constant) let_go(*owned.at(a.constant));
           break;
       }
       c_.program.allocations.push_back(to);
     }
+    return {};
   }
 
-  std::int32_t add_constant(const hlo::Literal& literal, std::int64_t size_bytes);
+  std::unordered_map<const Instruction*, Instruction*> constants_of_steps() const {
+    std::unordered_map<const Instruction*, Instruction*> all;
+    for (Computation& computation : c_.module->computations())
+      for (Instruction& i : computation.instructions())
+        if (i.opcode() == Opcode::Constant && c_.assignment.has(i)) all.emplace(&i, &i);
+    return all;
+  }
+
+  // Small ones are read again: where a window starts, how long a transform is.
+  static void let_go(Instruction& constant) {
+    constexpr std::int64_t kSmall = 4096;
+    if (constant.shape().size_bytes() >= kSmall) constant.mutable_attr<hlo::ConstantAttr>().literal.release();
+  }
+
+  // Room for the next of Program::constants, to be filled before build() ends.
+  Expected<std::span<std::byte>> add_constant(std::int64_t size_bytes) {
+    const std::span<std::byte> room = TRY(constant_memory_->add(size_bytes));
+    c_.program.constants.push_back(room);
+    return room;
+  }
+
+  Expected<std::int32_t> copy_constant(const hlo::Literal& literal, std::int64_t size_bytes) {
+    const std::span<std::byte> room = TRY(add_constant(size_bytes));
+    store_literal(literal, literal.shape(), room);
+    return static_cast<std::int32_t>(c_.program.constants.size() - 1);
+  }
 
   Expected<Steps> steps(const Computation& computation) {
     Steps result;
@@ -259,7 +292,8 @@ class ProgramBuilder {
       call.function = r.function;
       for (const library::Argument& a : r.arguments) {
         using Kind = library::Argument::Kind;
-        call.arguments.push_back(argument(i, a, r));
+        const runtime::Slice slice = TRY(argument(i, a, r));
+        call.arguments.push_back(slice);
         call.written.push_back(a.kind == Kind::Result || a.kind == Kind::Workspace);
       }
       call.cost = r.blocks * r.block_cost;
@@ -277,14 +311,13 @@ class ProgramBuilder {
   // Each device has one state, however many instructions read it.
   Expected<> random_state(const Instruction& i, Steps& to) {
     if (!rng_states_) rng_states_ = std::make_shared<library::RngStates>(num_devices(c_.program));
-    add_routine(i, library::plan_rng_state(rng_states_, i.attr<hlo::RngStateAttr>().delta), to);
-    return {};
+    return add_routine(i, library::plan_rng_state(rng_states_, i.attr<hlo::RngStateAttr>().delta), to);
   }
 
-  runtime::Slice argument(const Instruction& i, const library::Argument& a, library::Routine& r) {
+  Expected<runtime::Slice> argument(const Instruction& i, const library::Argument& a, const library::Routine& r) {
     using Kind = library::Argument::Kind;
     switch (a.kind) {
-      case Kind::Descriptor: return constant_slice(std::move(r.descriptor));
+      case Kind::Descriptor: return constant_slice(r.descriptor);
       case Kind::Status: return own_slice(status_, runtime::Allocation::Kind::Status, sizeof(base::RunStatus));
       case Kind::Device: return own_slice(device_, runtime::Allocation::Kind::Device, sizeof(std::int64_t));
       case Kind::HostPort: return own_slice(host_, runtime::Allocation::Kind::HostPort, sizeof(void*));
@@ -293,7 +326,7 @@ class ProgramBuilder {
       case Kind::Workspace: break;
     }
     const runtime::Slice whole = to_runtime(c_.assignment.workspace(i));
-    return {whole.allocation, whole.offset + a.number, whole.size_bytes - a.number};
+    return runtime::Slice{whole.allocation, whole.offset + a.number, whole.size_bytes - a.number};
   }
 
   // A fusion has a value once that its routine takes twice.
@@ -309,18 +342,19 @@ class ProgramBuilder {
   }
 
   // Memory beside what the buffers stage knows. Equal constants are one.
-  runtime::Slice constant_slice(base::AlignedBytes bytes) {
+  Expected<runtime::Slice> constant_slice(const base::AlignedBytes& bytes) {
     const auto size = bytes.size_bytes();
-    auto& constants = c_.program.constants;
+    const auto& constants = c_.program.constants;
     const auto same = std::ranges::find_if(routine_constants_, [&](std::int32_t allocation) {
       const auto number = c_.program.allocations[static_cast<std::size_t>(allocation)].number;
-      return std::ranges::equal(constants[static_cast<std::size_t>(number)].bytes(), bytes.bytes());
+      return std::ranges::equal(constants[static_cast<std::size_t>(number)], bytes.bytes());
     });
-    if (same != routine_constants_.end()) return {*same, 0, size};
-    constants.push_back(std::move(bytes));
+    if (same != routine_constants_.end()) return runtime::Slice{*same, 0, size};
+    const std::span<std::byte> room = TRY(add_constant(size));
+    std::ranges::copy(bytes.bytes(), room.begin());
     const auto number = static_cast<std::int32_t>(constants.size() - 1);
     routine_constants_.push_back(add_allocation({runtime::Allocation::Kind::Constant, number, size}));
-    return {routine_constants_.back(), 0, size};
+    return runtime::Slice{routine_constants_.back(), 0, size};
   }
 
   // What a run has one of, made when it is first needed.
@@ -448,6 +482,7 @@ class ProgramBuilder {
   Compiled& c_;
   const Options& options_;
   const kernels::VectorUnit unit_;
+  const std::shared_ptr<runtime::ReadOnlyMemory> constant_memory_ = std::make_shared<runtime::ReadOnlyMemory>();
   int num_regions_ = 0;
   std::vector<std::int32_t> routine_constants_;  // allocations
   std::int32_t status_ = -1, device_ = -1, host_ = -1;  // allocations

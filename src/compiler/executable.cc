@@ -113,7 +113,7 @@ MemoryReport report(const compiler::Compiled& c) {
       case Kind::Result: r.result_bytes += is_donated(c, a.number) ? 0 : a.bytes; break;
       case Kind::Constant: break;
     }
-  for (const base::AlignedBytes& constant : c.program.constants) r.constant_bytes += constant.size_bytes();
+  for (const auto& constant : c.program.constants) r.constant_bytes += std::ssize(constant);
   report_updates(c, r);
   report_peak(c, r);
   r.donations = donations(c);

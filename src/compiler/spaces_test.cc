@@ -70,5 +70,161 @@ TEST(Spaces, WhatIsWrittenMayNotBeWhereConstantsAre) {
   EXPECT_THAT(program.error().message(), testing::HasSubstr("y: a negate writes its result, and memory space 3"));
 }
 
+// A program with a constant of `count` numbers 0, 1, 2 …, and the number 7.
+std::string with_constant(std::int64_t count) {
+  std::string elements = "0";
+  for (std::int64_t n = 1; n < count; ++n) elements += ", " + std::to_string(n);
+  const std::string shape = "f32[" + std::to_string(count) + "]";
+  return "HloModule m\nENTRY e { x = " + shape + "{0} parameter(0) k = " + shape + "{0:S(3)} constant({" + elements +
+         "}) s = f32[2]{0:S(3)} constant({7, 8}) a = " + shape + " add(x, k) ROOT t = (" + shape +
+         ", f32[2], f32[2]) tuple(a, s, s) }";
+}
+
+Compiled compiled(const std::string& text) {
+  auto module = read_program(text, {});
+  EXPECT_TRUE(module) << module.error().message();
+  auto program = compile(*std::move(module));
+  EXPECT_TRUE(program) << program.error().message();
+  return *std::move(program);
+}
+
+TEST(Spaces, OneCopyOfAConstantIsLeft) {
+  const Compiled c = compiled(with_constant(5000));
+  std::int64_t bytes = 0, large = 0;
+  for (const auto& constant : c.program.constants) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(constant.data()) % 64, 0u);
+    bytes += std::ssize(constant);
+  }
+  EXPECT_EQ(bytes, 4 * 5000 + 8);
+  for (const hlo::Instruction& i : c.module->entry()->instructions()) {
+    if (i.opcode() != hlo::Opcode::Constant || i.shape().num_elements() != 5000) continue;
+    ++large;
+    EXPECT_TRUE(i.literal().is_released());
+    EXPECT_THAT(text::print(*c.module), testing::HasSubstr("constant({...})"));
+  }
+  EXPECT_EQ(large, 1);
+  EXPECT_EQ(std::static_pointer_cast<const runtime::ReadOnlyMemory>(c.program.constant_memory)->mapped_bytes(), 20480);
+}
+
+TEST(Spaces, ConstantsCountAsMemory) {
+  const auto program = Executable::compile(with_constant(5000));
+  ASSERT_TRUE(program) << program.error().message();
+  EXPECT_EQ(program->memory().constant_bytes, 20008);
+}
+
+// A kernel that writes to what it is given to read.
+void writes_its_operand(void* const* buffers, std::int64_t, std::int64_t, void*) {
+  for (int n = 0; n < 3; ++n) static_cast<float*>(buffers[n])[1] = 3;
+}
+
+TEST(SpacesDeathTest, AKernelThatWritesToAConstantEndsTheProcess) {
+  Compiled c = compiled(with_constant(5000));
+  for (runtime::Step& step : c.program.steps)
+    if (auto* call = std::get_if<runtime::Call>(&step.of)) call->function = writes_its_operand;
+  auto executor = runtime::Executor::create(std::move(c.program));
+  ASSERT_TRUE(executor) << executor.error().message();
+  std::vector<float> x(5000), a(5000), s(2), t(2);
+  const auto bytes = [](std::vector<float>& v) { return std::as_writable_bytes(std::span(v)); };
+  const std::vector<std::span<std::byte>> in = {bytes(x)}, out = {bytes(a), bytes(s), bytes(t)};
+  EXPECT_EXIT(static_cast<void>((*executor)->execute(in, out)), testing::KilledBySignal(SIGSEGV), "");
+}
+
+// Results of a program of arrays of 32-bit numbers, on so many threads.
+std::vector<std::vector<float>> results(const std::string& text, int threads) {
+  CompileOptions options;
+  options.threads = threads;
+  const auto program = Executable::compile(text, options);
+  EXPECT_TRUE(program) << program.error().message();
+  if (!program) return {};
+  std::vector<std::vector<float>> in, out;
+  for (const Shape& shape : program->parameter_shapes()) {
+    in.emplace_back(static_cast<std::size_t>(shape.num_elements()));
+    for (std::size_t n = 0; n < in.back().size(); ++n) in.back()[n] = static_cast<float>((n * 7919 + in.size()) % 1000) / 8;
+  }
+  for (const Shape& shape : program->result_shapes()) out.emplace_back(static_cast<std::size_t>(shape.num_elements()));
+  std::vector<std::span<std::byte>> inputs, outputs;
+  for (auto& array : in) inputs.push_back(std::as_writable_bytes(std::span(array)));
+  for (auto& array : out) outputs.push_back(std::as_writable_bytes(std::span(array)));
+  for (int round = 0; round < 3; ++round) {
+    const auto done = program->run_into(inputs, outputs);
+    EXPECT_TRUE(done) << done.error().message();
+  }
+  return out;
+}
+
+void expect_places_change_nothing(const std::string& text) {
+  const auto want = results(without_places(text), 1);
+  for (const int threads : {1, 2, 3, 4}) EXPECT_EQ(results(text, threads), want) << threads << " threads\n" << text;
+}
+
+// A sum, a transpose and a reduce, cut in all dimensions.
+TEST(Splits, ChangeNoValue) {
+  for (const char* split : {"0:100", "0:1,2,699", "1:100", "1:7,8,150,299"}) {
+    const std::string s = std::string(":SC(") + split + ")";
+    const std::string a = "f32[700,300]{1,0" + s + "}", t = "f32[300,700]{1,0:SC(0:33,200)}";
+    expect_places_change_nothing("HloModule m\nadd { p = f32[] parameter(0) q = f32[] parameter(1) ROOT r = f32[] add(p, q) }\n"
+                                 "ENTRY e { x = f32[700,300]{1,0} parameter(0) y = f32[300,700]{1,0} parameter(1) v = " + a +
+                                 " sine(x) w = " + t + " transpose(v), dimensions={1,0} z = f32[] constant(0) "
+                                 "u = f32[700]{0:SC(0:350)} reduce(v, z), dimensions={1}, to_apply=add "
+                                 "m2 = " + t + " multiply(w, y) ROOT r = (" + t + ", f32[700], " + a + ") tuple(m2, u, v) }");
+  }
+}
+
+TEST(Splits, CutTheWorkOfTheProgram) {
+  const Compiled c = compiled("HloModule m\nENTRY e { x = f32[700,300]{1,0:SC(0:100,400)} parameter(0) "
+                              "ROOT v = f32[700,300]{1,0:SC(0:100,400)} exponential(x) }");
+  ASSERT_EQ(c.kernels.size(), 1u);
+  ASSERT_EQ(c.kernels[0].cuts.size(), 2u);
+  const auto& call = std::get<runtime::Call>(c.program.steps.at(0).of);
+  EXPECT_EQ(call.cuts, c.kernels[0].cuts);
+  EXPECT_EQ(call.split_bytes, (std::vector<std::vector<std::int64_t>>{{120'000, 480'000}, {120'000, 480'000}}));
+}
+
+// Two arrays come from the host while others are computed, once and in each step of a loop.
+constexpr const char* kFetches = R"(HloModule m
+body {
+  p = (s32[], f32[40000]{0:S(5)}, f32[40000]{0}) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  h = f32[40000]{0:S(5)} get-tuple-element(p), index=1
+  v = f32[40000]{0} get-tuple-element(p), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  cs = (f32[40000]{0}, f32[40000]{0:S(5)}, u32[]) copy-start(h)
+  s = f32[40000]{0} sine(v)
+  w = f32[40000]{0} reverse(s), dimensions={0}
+  cd = f32[40000]{0} copy-done(cs)
+  g = f32[40000]{0} reverse(cd), dimensions={0}
+  n = f32[40000]{0} add(w, g)
+  ROOT t = (s32[], f32[40000]{0:S(5)}, f32[40000]{0}) tuple(j, h, n)
+}
+cond {
+  p = (s32[], f32[40000]{0:S(5)}, f32[40000]{0}) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(4)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+ENTRY e {
+  x = f32[40000]{0:S(5)} parameter(0)
+  y = f32[40000]{0} parameter(1)
+  z = s32[] constant(0)
+  t = (s32[], f32[40000]{0:S(5)}, f32[40000]{0}) tuple(z, x, y)
+  l = (s32[], f32[40000]{0:S(5)}, f32[40000]{0}) while(t), condition=cond, body=body
+  v = f32[40000]{0} get-tuple-element(l), index=2
+  cs = (f32[40000]{0:S(2)}, f32[40000]{0}, u32[]) copy-start(v)
+  s = f32[40000]{0} sine(v)
+  w = f32[40000]{0} reverse(s), dimensions={0}
+  cd = f32[40000]{0:S(2)} copy-done(cs)
+  g = f32[40000]{0} reverse(cd), dimensions={0}
+  ROOT r = (f32[40000]{0}, f32[40000]{0}) tuple(w, g)
+})";
+
+TEST(Spaces, CopiesGoOnBesideOtherWorkAndChangeNoValue) {
+  const std::string steps = runtime::to_string(compiled(kFetches).program);
+  EXPECT_THAT(steps, testing::HasSubstr("start 0: copy"));
+  EXPECT_THAT(steps, testing::HasSubstr("start 1: copy"));
+  EXPECT_THAT(steps, testing::HasSubstr("finish 1"));
+  expect_places_change_nothing(kFetches);
+}
+
 }  // namespace
 }  // namespace hloom::compiler

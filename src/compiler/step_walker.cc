@@ -54,7 +54,7 @@ Expected<> StepWalker::walk(std::span<const Literal> arguments) {
     if (a.kind == runtime::Allocation::Kind::Device)
       std::memcpy(memory_.back().data(), &device_.number, sizeof(device_.number));
     if (a.kind != runtime::Allocation::Kind::Constant) continue;
-    const auto from = c_.program.constants[static_cast<std::size_t>(a.number)].bytes();
+    const auto from = c_.program.constants[static_cast<std::size_t>(a.number)];
     std::copy(from.begin(), from.end(), memory_.back().data());
   }
   std::size_t leaf = 0;

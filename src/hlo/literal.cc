@@ -54,6 +54,11 @@ std::span<std::byte> Literal::mutable_bytes() {
   return *bytes_;
 }
 
+void Literal::release() {
+  bytes_.reset();
+  for (Literal& element : elements_) element.release();
+}
+
 bool operator==(const Literal& a, const Literal& b) {
   if (!(a.shape_ == b.shape_) || a.elements_ != b.elements_) return false;
   const auto x = a.bytes(), y = b.bytes();

@@ -38,6 +38,11 @@ class Literal {
   /// Unshares. The pointer stays good until this literal is copied or destroyed.
   std::span<std::byte> mutable_bytes();
 
+  /// Lets go of the bytes of all leaves, for a value that is kept elsewhere. The shape stays; it prints as `{...}`.
+  void release();
+  /// Whether an array's bytes are there.
+  bool is_released() const { return shape_.is_array() && bytes_ == nullptr; }
+
   /// The elements as T. Needs: sizeof(T) == byte_width(dtype).
   template <typename T>
   std::span<const T> data() const {

@@ -201,8 +201,7 @@ class Run {
       case TableEntry::Base::HostPort: return reinterpret_cast<std::byte*>(&state_.host_port) + slice.offset;
       case TableEntry::Base::Constant: break;
     }
-    const base::AlignedBytes& constant = program_.constants[static_cast<std::size_t>(entry.number)];
-    return const_cast<std::byte*>(constant.data()) + slice.offset;
+    return const_cast<std::byte*>(program_.constants[static_cast<std::size_t>(entry.number)].data()) + slice.offset;
   }
 
   void observe(const Operation& operation) const {

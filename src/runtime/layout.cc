@@ -13,6 +13,7 @@
 namespace hloom::runtime {
 namespace {
 
+constexpr std::int64_t kAlignment = 64;  // of allocations
 constexpr std::int64_t kHostSpace = 2;  // mapped host memory
 constexpr std::int64_t kLine = 128;  // two lines: processors fetch pairs
 constexpr std::int64_t kTouchedBytes = std::int64_t{1} << 20;  // where a slice's pages lie begins to matter
@@ -50,7 +51,7 @@ class Builder {
           break;
         case Allocation::Kind::Constant:
           entry.base = TableEntry::Base::Constant;
-          size = size_at(program_.constants, allocation.number, [](const auto& c) { return c.size_bytes(); });
+          size = size_at(program_.constants, allocation.number, [](const auto& c) { return std::ssize(c); });
           break;
         case Allocation::Kind::Status:
           entry.base = TableEntry::Base::Status;
@@ -92,7 +93,7 @@ class Builder {
     else if (allocation.memory_space != 0)
       layout_.arena_alignment = kPage;
     entry.offset = bytes;
-    bytes = round_up(bytes + allocation.size_bytes, base::AlignedBytes::kAlignment);
+    bytes = round_up(bytes + allocation.size_bytes, kAlignment);
   }
 
   // The size of the element of that number, or -1 if there is none.

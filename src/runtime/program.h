@@ -9,7 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/aligned_bytes.h"
 #include "base/kernel_abi.h"
 #include "collectives/operation.h"
 
@@ -121,13 +120,14 @@ struct Program {
   std::vector<Port> results;
   std::vector<Alias> aliases;
   std::vector<Allocation> allocations;
-  std::vector<base::AlignedBytes> constants;
+  std::vector<std::span<const std::byte>> constants;  ///< each at a multiple of 64
   /// Device replica·partitions + partition runs the steps; all at once, each with its own parameters and results.
   std::int64_t replicas = 1, partitions = 1;
   std::vector<collectives::Operation> collectives;
   Steps steps;
   std::string arena_owners;          ///< who owns the arena's peak, a line each, for errors
-  std::shared_ptr<const void> code;  ///< keeps the functions of calls in memory
+  std::shared_ptr<const void> code;             ///< keeps the functions of calls in memory
+  std::shared_ptr<const void> constant_memory;  ///< keeps the constants in memory
   std::vector<std::shared_ptr<const void>> kept;  ///< what constants hold the address of
 };
 

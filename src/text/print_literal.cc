@@ -111,7 +111,7 @@ void write_level(std::string& out, const Literal& literal, std::int64_t depth, s
 }  // namespace
 
 void write_literal(std::string& out, const Literal& literal, bool large) {
-  if (!large && (literal.is_tuple() || literal.num_elements() > kMostElements)) {
+  if (literal.is_released() || (!large && (literal.is_tuple() || literal.num_elements() > kMostElements))) {
     out += "{...}";
     return;
   }
