@@ -273,20 +273,42 @@ class ProgramBuilder {
     for (std::int64_t leaf = 0; leaf < num_leaves(fusion.shape()); ++leaf)
       arguments.push_back(to_runtime(c_.assignment.slice(fusion, leaf)));
     note({&fusion});
+    auto split_bytes = kernel.cuts.empty() ? std::vector<std::vector<std::int64_t>>() : parts_of(fusion);
     add_call(std::move(kernel), std::move(arguments), to);
+    std::get<runtime::Call>(to.back().of).split_bytes = std::move(split_bytes);
     return {};
+  }
+
+  // Where the parts of operands and results begin.
+  static std::vector<std::vector<std::int64_t>> parts_of(const Instruction& fusion) {
+    std::vector<std::vector<std::int64_t>> all;
+    for (const Instruction* operand : fusion.operands())
+      for (const Shape* leaf : leaves(operand->shape())) all.push_back(part_starts(*leaf));
+    for (const Shape* leaf : leaves(fusion.shape())) all.push_back(part_starts(*leaf));
+    return all;
+  }
+
+  // Bytes, if the parts of the split lie one behind the other: it is of the outermost dimension.
+  static std::vector<std::int64_t> part_starts(const Shape& shape) {
+    if (!shape.is_array() || !shape.has_layout() || shape.layout().parts().splits.empty()) return {};
+    const Layout::Split& split = shape.layout().parts().splits[0];
+    const auto& order = shape.layout().minor_to_major;
+    const auto outermost = std::find_if(order.rbegin(), order.rend(), [&](std::int64_t d) { return shape.dim(d) > 1; });
+    if (outermost == order.rend() || *outermost != split.dimension || !shape.layout().unplaced().is_plain()) return {};
+    std::vector<std::int64_t> starts;
+    for (const std::int64_t at : split.indices) starts.push_back(at * (shape.size_bytes() / shape.dim(split.dimension)));
+    return starts;
   }
 
   Expected<> routine(const Instruction& i, Steps& to) {
-    library::RoutinePlan plan = TRY(plan_routine(i));
-    add_routine(i, std::move(plan), to);
-    return {};
+    const library::RoutinePlan plan = TRY(plan_routine(i));
+    return add_routine(i, plan, to);
   }
 
   // A step for each call of the routine; the calls of one instruction have its name.
-  void add_routine(const Instruction& i, library::RoutinePlan plan, Steps& to) {
+  Expected<> add_routine(const Instruction& i, const library::RoutinePlan& plan, Steps& to) {
     if (plan.keeps) c_.program.kept.push_back(plan.keeps);
-    for (library::Routine& r : plan.calls) {
+    for (const library::Routine& r : plan.calls) {
       runtime::Call call;
       call.name = i.name();
       call.function = r.function;
@@ -388,6 +410,7 @@ class ProgramBuilder {
     call.max_workers = workers(kernel.blocks, kernel.block_cost);
     call.scratch_bytes = kernel.scratch_bytes;
     if (options_.check_bounds) report_outside(kernel, call);
+    call.cuts = kernel.cuts;
     c_.kernels.push_back(std::move(kernel));
     to.push_back({std::move(call)});
   }

@@ -87,12 +87,18 @@ Bounds bounds_of(Function& f, const Loop& loop) {
   // One block is the whole loop, and the entry has tested that the call holds it.
   if (loop.block == 0 || (f.kernel.blocks == 1 && count <= loop.block)) return {from, to, count};
   HLOOM_CHECK(constants);
-  Value* first = b.CreateAdd(b.CreateMul(f.begin, constant(loop.block)), from);
-  Value* last = b.CreateAdd(b.CreateMul(f.end, constant(loop.block)), from);
-  if (count % loop.block != 0 || f.kernel.blocks * loop.block > count)
+  const auto own = [&](Value* block) {  // counted from the loop's first
+    if (loop.first_block == 0) return block;
+    return static_cast<Value*>(b.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smax, b.CreateSub(block, constant(loop.first_block)), constant(0)));
+  };
+  Value* first = b.CreateAdd(b.CreateMul(own(f.begin), constant(loop.block)), from);
+  Value* last = b.CreateAdd(b.CreateMul(own(f.end), constant(loop.block)), from);
+  if (count % loop.block != 0 || (f.kernel.blocks - loop.first_block) * loop.block > count)
     last = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, last, to);
-  // The last block may be shorter than the others, or nothing.
-  const std::int64_t least = std::clamp<std::int64_t>(count - (f.kernel.blocks - 1) * loop.block, 0, loop.block);
+  // The last block may be shorter than the others, or nothing; a call may end before the loop's first.
+  const std::int64_t least =
+      loop.first_block > 0 ? 0 : std::clamp<std::int64_t>(count - (f.kernel.blocks - 1) * loop.block, 0, loop.block);
   const bool whole = loop.lanes > 0 && loop.block % loop.lanes == 0 && count % loop.lanes == 0;
   return {first, last, least, whole};
 }

@@ -311,7 +311,9 @@ class RandomKernel {
     loop.variable = make(DType::S64);
     loop.from = below(5);
     loop.to = loop.from + 1 + below(90);
-    loop.block = (loop.to - loop.from + kernel_.blocks - 1) / kernel_.blocks + below(3);
+    if (one_in(3)) loop.first_block = below(kernel_.blocks);
+    const std::int64_t blocks = kernel_.blocks - loop.first_block;
+    loop.block = (loop.to - loop.from + blocks - 1) / blocks + below(3);
     if (one_in(4)) {
       scoped([&] {
         ranged_.push_back({loop.variable, loop.from, loop.to - 1, false});

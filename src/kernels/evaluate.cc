@@ -173,7 +173,9 @@ class Evaluation {
     const std::int64_t from = loop.from_value == kNoValue ? loop.from : integer(loop.from_value);
     const std::int64_t to = loop.to_value == kNoValue ? loop.to : integer(loop.to_value);
     if (loop.block == 0) return {from, to};
-    return {from + begin_ * loop.block, std::min(from + end_ * loop.block, to)};
+    const std::int64_t begin = std::max<std::int64_t>(begin_ - loop.first_block, 0);
+    const std::int64_t end = std::max<std::int64_t>(end_ - loop.first_block, 0);
+    return {from + begin * loop.block, std::min(from + end * loop.block, to)};
   }
   Expected<> run(const Loop& loop) {
     const auto [from, to] = bounds(loop);

@@ -138,8 +138,11 @@ struct Loop {
   /// bounds are uniform; loops in it, one iteration after the other, have bounds that are the same in all lanes.
   int lanes = 0;
   /// 0: runs wholly in each call. Else only iterations [begin·block, end·block) of [from, to) run in a call for
-  /// blocks [begin, end), counted from `from`. Only at the top level of a kernel's body.
+  /// blocks [begin, end), counted from `first_block`. Only at the top level of a kernel's body.
   std::int64_t block = 0;
+  /// With a block: the grid's block that begins at `from`; blocks before it leave this loop out. A grid may so have a
+  /// part for each of several loops.
+  std::int64_t first_block = 0;
   std::vector<Carry> carries;  ///< loops without lanes: any; with lanes: none
   std::vector<Fold> folds;     ///< loops with lanes only
   Block body;
@@ -201,6 +204,9 @@ struct Kernel {
   /// Each access is looked at before it is made: one outside of its argument is reported in the run's base::RunStatus,
   /// whose address comes behind those of the arguments, and the call ends there.
   bool checks_bounds = false;
+  /// Blocks at which parts begin, ascending, none of them the first or behind the last: where the layout of what is
+  /// written is split, each part of the array is a part of the grid, for a worker of its own.
+  std::vector<std::int64_t> cuts;
   std::vector<ValueInfo> values;
   Block body;
   std::vector<std::string> callees;  ///< names of kernels that Call statements call

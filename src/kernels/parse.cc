@@ -79,6 +79,7 @@ class Parser {
     kernel_.blocks = TRY(optional_integer("blocks", 1));
     kernel_.block_cost = TRY(optional_integer("cost", 0));
     kernel_.checks_bounds = lexer_.accept("checked");
+    while (lexer_.accept("cut")) kernel_.cuts.push_back(TRY(lexer_.integer()));
     return {};
   }
 
@@ -366,6 +367,7 @@ class Parser {
     TRY(lexer_.expect(".."));
     TRY(bound(l.to, l.to_value));
     l.block = TRY(optional_integer("block", 0));
+    l.first_block = TRY(optional_integer("after", 0));
     const std::int64_t lanes = TRY(optional_integer("by", 0));
     if (lanes < 0 || lanes > INT32_MAX) return lexer_.error("loop by ", lanes, " lanes");
     l.lanes = static_cast<int>(lanes);

@@ -27,6 +27,7 @@ using hlo::Opcode;
 
 constexpr std::size_t kMaxBoxes = 48;
 constexpr int kMaxRounds = 6;
+constexpr std::int64_t kMaxParts = 16;  // of a split: each is a nest of loops
 constexpr std::int64_t kBlockBytes = 32 * 1024;
 constexpr std::int64_t kSerialBytes = 128 * 1024;
 
@@ -52,12 +53,24 @@ Shape domain_of(const Root& root) {
   return root.place.shape;
 }
 
+/// The blocks that a kernel's work is shared out in.
+struct Grid {
+  std::int64_t blocks = 1;
+  std::vector<std::int64_t> cuts = {};  ///< as Kernel::cuts
+};
+
+/// Where the layout cuts what a root writes, or null.
+const Layout::Split* split_of(const Root& root) {
+  const auto& splits = root.place.shape.layout().parts().splits;
+  return root.in_place || splits.empty() ? nullptr : &splits[0];
+}
+
 /// Plans the nests of roots that share a domain.
 class NestPlanner {
  public:
   NestPlanner(Builder& builder, const Instruction& fusion, const Places& places, std::vector<Root> roots,
-              std::int64_t blocks)
-      : b_(builder), fusion_(fusion), places_(places), roots_(std::move(roots)), blocks_(blocks) {
+              const Grid& grid)
+      : b_(builder), fusion_(fusion), places_(places), roots_(std::move(roots)), grid_(grid), blocks_(grid.blocks) {
     domain_ = domain_of(roots_[0]);
   }
 
@@ -69,10 +82,41 @@ class NestPlanner {
       if (domain_.dim(*d) != 1 && std::ranges::find(unrolled_, *d) == unrolled_.end())
         whole.push_back({static_cast<std::size_t>(*d), 1, 0, domain_.dim(*d)});
     fold_ = folds();
-    return plan_box(whole, 0);
+    return plan_parts(whole);
   }
 
  private:
+  // Where the layout cuts the domain as it does the grid, each part is a nest with blocks of its own.
+  Expected<> plan_parts(const Box& whole) {
+    const auto root = std::ranges::find_if(roots_, [](const Root& r) { return split_of(r) != nullptr; });
+    const Layout::Split* split = root == roots_.end() ? nullptr : split_of(*root);
+    const auto axis = std::ranges::find_if(whole, [&](const Axis& a) {
+      return split != nullptr && static_cast<std::int64_t>(a.dim) == split->dimension;
+    });
+    if (axis == whole.end() || grid_.cuts.empty() || split->indices.size() != grid_.cuts.size())
+      return plan_box(whole, 0);
+    Box part = whole;
+    Axis& own = part[static_cast<std::size_t>(axis - whole.begin())];
+    num_boxes_ = grid_.cuts.size() + 1;
+    for (std::size_t p = 0; p <= grid_.cuts.size(); ++p) {
+      own.from = p == 0 ? 0 : own.to;
+      own.to = p == grid_.cuts.size() ? axis->to : split->indices[p];
+      first_block_ = p == 0 ? 0 : grid_.cuts[p - 1];
+      blocks_ = (p == grid_.cuts.size() ? grid_.blocks : grid_.cuts[p]) - first_block_;
+      TRY(plan_box(part, 0));
+    }
+    return {};
+  }
+
+  bool is_shared() const { return grid_.blocks > 1; }
+
+  // A loop whose iterations are shared out.
+  Value begin_shared_loop(std::int64_t from, std::int64_t to, int lanes, std::int64_t block) {
+    const Value variable = b_.begin_loop(from, to, lanes, block);
+    if (block > 0) b_.loop().first_block = first_block_;
+    return variable;
+  }
+
   // Reduces over their operand's minor dimension go by lanes there; then no loop of the results does.
   bool folds() const {
     const auto by_lanes = [](const Instruction& i) {
@@ -210,7 +254,7 @@ class NestPlanner {
     Builder scratch("dry");
     Findings findings;
     scratch.findings = &findings;
-    NestPlanner twin(scratch, fusion_, places_, roots_, 1);
+    NestPlanner twin(scratch, fusion_, places_, roots_, {});
     twin.fold_ = fold_;
     twin.unrolled_ = unrolled_;
     std::vector<Index> axes;
@@ -391,7 +435,7 @@ class NestPlanner {
 
   Expected<> build(Shaped s) {
     if (s.square.size != 0) return build_squares(s);
-    if (blocks_ > 1 && !s.groups.empty()) {
+    if (is_shared() && !s.groups.empty()) {
       // The longest of the outer loops is shared out; the loop by lanes only where there is no other of use.
       std::size_t grid = 0;
       for (std::size_t g = 1; g < s.groups.size(); ++g)
@@ -406,8 +450,8 @@ class NestPlanner {
     }
     std::vector<Index> axes(s.box.size());
     // One element is one block's work: what stands outside of loops would be every call's.
-    const bool alone = blocks_ > 1 && s.groups.empty();
-    if (alone) b_.begin_loop(0, 1, 0, 1);
+    const bool alone = is_shared() && s.groups.empty();
+    if (alone) begin_shared_loop(0, 1, 0, 1);
     for (std::size_t g = 0; g < s.groups.size(); ++g) open_loop(s, g, axes);
     const auto done = element(point_of(s.box, axes));
     for (std::size_t g = 0; g < s.groups.size(); ++g) b_.end_loop();
@@ -430,14 +474,14 @@ class NestPlanner {
       walk.loop = walk.loop == 0 ? s.square.rows : s.square.lanes;
       walks.push_back(walk);
     }
-    if (blocks_ > 1) share_out(walks);
+    if (is_shared()) share_out(walks);
     std::vector<Index> linear(s.groups.size());
     Value lane = kNoValue;
     for (std::size_t w = 0; w < walks.size(); ++w) {
       const Walk& walk = walks[w];
-      std::int64_t block = w == 0 && blocks_ > 1 ? (walk.count + blocks_ - 1) / blocks_ : 0;
+      std::int64_t block = w == 0 && is_shared() ? (walk.count + blocks_ - 1) / blocks_ : 0;
       if (block != 0 && walk.lanes != 0) block = (block + walk.lanes - 1) / walk.lanes * walk.lanes;
-      lane = b_.begin_loop(0, walk.count, walk.lanes, block);
+      lane = begin_shared_loop(0, walk.count, walk.lanes, block);
       linear[walk.loop] = linear[walk.loop] + walk.from + index_of(lane, walk.step);
     }
     if (part.size != 0) b_.begin_square(lane, part.size);
@@ -486,18 +530,19 @@ class NestPlanner {
     for (std::size_t n = 1; n < group.size(); ++n) inner *= s.box[group[n]].extent();
     const Axis& first = s.box[group[0]];
     std::int64_t block = 0;
-    if (g == 0 && blocks_ > 1) {
+    if (g == 0 && is_shared()) {
       block = (first.extent() * inner + blocks_ - 1) / blocks_;
       if (s.lanes[g] != 0) block = (block + s.lanes[g] - 1) / s.lanes[g] * s.lanes[g];
     }
-    set_axes(s, g, index_of(b_.begin_loop(first.from * inner, first.to * inner, s.lanes[g], block)), axes);
+    set_axes(s, g, index_of(begin_shared_loop(first.from * inner, first.to * inner, s.lanes[g], block)), axes);
   }
 
   Builder& b_;
   const Instruction& fusion_;
   const Places& places_;
   std::vector<Root> roots_;
-  std::int64_t blocks_;
+  const Grid grid_;
+  std::int64_t first_block_ = 0, blocks_;  ///< of the grid, for the part that is planned
   Shape domain_;
   bool fold_ = false;
   std::vector<std::int64_t> unrolled_;  ///< dimensions of the domain without a loop
@@ -660,7 +705,7 @@ Expected<> plan_scatter(Builder& b, const Instruction& fusion, const Places& pla
   for (std::size_t k = 0; k < places.results.size(); ++k) {
     if (std::ranges::find(pairs, static_cast<std::int64_t>(k), &buffers::InPlacePair::result) != pairs.end()) continue;
     const Root base{scatter.operand(static_cast<std::int64_t>(k)), {}, places.results[k]};
-    TRY(NestPlanner(b, fusion, places, {base}, 1).plan());
+    TRY(NestPlanner(b, fusion, places, {base}, {}).plan());
   }
   return ScatterPlanner(b, scatter, e, places.results).plan();
 }
@@ -715,14 +760,14 @@ std::int64_t bytes_touched(const Instruction& fusion, const std::vector<Root>& r
   return bytes;
 }
 
-Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& places, std::int64_t blocks) {
+Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& places, const Grid& grid) {
   std::vector<Root> roots = roots_of(fusion, places);
   if (roots.size() == 1 || roots[0].instruction->opcode() == Opcode::Scatter)
     if (roots[0].instruction->opcode() == Opcode::Scatter)
       return plan_scatter(b, fusion, places, *roots[0].instruction);
   if (roots[0].instruction->opcode() == Opcode::SelectAndScatter) return plan_select_and_scatter_into(b, fusion, places);
   if (roots.size() == 1 && scan_dimension(*roots[0].instruction) >= 0) return plan_scan_into(b, fusion, places);
-  if (is_rows_fusion(fusion)) roots = TRY(plan_rows_into(b, fusion, places, std::move(roots), blocks));
+  if (is_rows_fusion(fusion)) roots = TRY(plan_rows_into(b, fusion, places, std::move(roots), grid.blocks));
   // Roots over the same domain share loops; others follow in order.
   while (!roots.empty()) {
     std::vector<Root> together, later;
@@ -731,10 +776,26 @@ Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& place
       const Shape own = domain_of(root);
       (own.dims() == domain.dims() ? together : later).push_back(std::move(root));
     }
-    TRY(NestPlanner(b, fusion, places, std::move(together), blocks).plan());
+    TRY(NestPlanner(b, fusion, places, std::move(together), grid).plan());
     roots = std::move(later);
   }
   return {};
+}
+
+// Cuts the grid as the layout cuts the first root that it cuts: blocks to each part as it has of the dimension, one at least.
+void cut(Grid& grid, const std::vector<Root>& roots) {
+  const auto root = std::ranges::find_if(roots, [](const Root& r) { return split_of(r) != nullptr; });
+  if (root == roots.end()) return;
+  const Layout::Split& split = *split_of(*root);
+  const auto parts = static_cast<std::int64_t>(split.indices.size()) + 1;
+  if (parts > kMaxParts) return;
+  grid.blocks = std::max(grid.blocks, parts);
+  const std::int64_t extent = root->place.shape.dim(split.dimension);
+  for (std::int64_t p = 1; p < parts; ++p) {
+    const std::int64_t before = grid.cuts.empty() ? 0 : grid.cuts.back();
+    const std::int64_t wanted = split.indices[static_cast<std::size_t>(p - 1)] * grid.blocks / extent;
+    grid.cuts.push_back(std::clamp(wanted, before + 1, grid.blocks - parts + p));
+  }
 }
 
 Argument argument_of(const Shape& shape, std::string name, bool written) {
@@ -752,7 +813,7 @@ Argument argument_of(const Shape& shape, std::string name, bool written) {
 
 Expected<> plan_fusion_into(Builder& b, const Instruction& fusion, const Places& places) {
   b.forget_loads();
-  return plan_roots(b, fusion, places, 1);
+  return plan_roots(b, fusion, places, {});
 }
 
 Expected<Kernel> plan_fusion(const Instruction& fusion) {
@@ -770,16 +831,18 @@ Expected<Kernel> plan_fusion(const Instruction& fusion) {
   for (const Shape* leaf : leaves(fusion.shape())) add(*leaf, "y" + std::to_string(result++), true, places.results);
   const std::vector<Root> roots = roots_of(fusion, places);
   const std::int64_t bytes = bytes_touched(fusion, roots);
-  std::int64_t blocks = 1;
+  Grid grid;
   const bool serial = std::ranges::any_of(
       roots, [](const Root& r) {
         return r.instruction->opcode() == Opcode::Scatter || r.instruction->opcode() == Opcode::SelectAndScatter || scan_dimension(*r.instruction) >= 0;
       });
-  if (bytes > kSerialBytes && !serial) blocks = std::min<std::int64_t>((bytes + kBlockBytes - 1) / kBlockBytes, 256);
-  TRY(plan_roots(b, fusion, places, blocks));
+  if (bytes > kSerialBytes && !serial) grid.blocks = std::min<std::int64_t>((bytes + kBlockBytes - 1) / kBlockBytes, 256);
+  if (grid.blocks > 1 && !is_rows_fusion(fusion)) cut(grid, roots);
+  TRY(plan_roots(b, fusion, places, grid));
   Kernel kernel = std::move(b).finish();
-  kernel.blocks = blocks;
-  kernel.block_cost = bytes / blocks;
+  kernel.blocks = grid.blocks;
+  kernel.block_cost = bytes / grid.blocks;
+  kernel.cuts = std::move(grid.cuts);
   return kernel;
 }
 

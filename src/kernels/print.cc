@@ -119,6 +119,7 @@ class Printer {
     if (kernel_.blocks != 1) text_ += " blocks " + number(kernel_.blocks);
     if (kernel_.block_cost != 0) text_ += " cost " + number(kernel_.block_cost);
     if (kernel_.checks_bounds) text_ += " checked";
+    for (const std::int64_t cut : kernel_.cuts) text_ += " cut " + number(cut);
     text_ += " ";
   }
 
@@ -268,6 +269,7 @@ class Printer {
     const std::string bounds = bound(loop.from_value, loop.from) + ".." + bound(loop.to_value, loop.to);
     text_ += "for " + define(loop.variable) + " in " + bounds;
     if (loop.block != 0) text_ += " block " + number(loop.block);
+    if (loop.first_block != 0) text_ += " after " + number(loop.first_block);
     if (loop.lanes != 0) text_ += " by " + number(loop.lanes);
     std::vector<const Carry*> all;
     for (const Carry& c : loop.carries) all.push_back(&c);

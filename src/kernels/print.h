@@ -7,8 +7,9 @@
 // integer; // begins a comment. Values are named where they are made, no two alike in a kernel.
 //
 //   kernel    = "kernel" NAME "(" arguments ")" [ "->" "(" arguments ")" ] [ "scratch" NUMBER [ TYPE ] ]
-//               [ "blocks" NUMBER ] [ "cost" NUMBER ] [ "checked" ] block      those after -> are written
+//               [ "blocks" NUMBER ] [ "cost" NUMBER ] [ "checked" ] ( "cut" NUMBER )* block      those after -> are written
 //   argument  = NAME ":" ( TYPE | "bytes" ) "[" NUMBER "]" [ "align" NUMBER ] [ "written" ] [ "overlap" ]
+//               [ "space" NUMBER ] ( "split" NUMBER ( "at" NUMBER )* )*
 //   block     = "{" statement* "}"
 //   statement = NAME "=" OPCODE TYPE operands [ attributes ]        compare: eq … lt, float totalorder signed unsigned
 //             | NAME "=" "constant" TYPE ( number | "(" number "," number ")" )      number may be 0x bits
@@ -17,7 +18,8 @@
 //             | NAME "=" "index" index
 //             | NAME "=" "load" TYPE access [ "where" NAME ]
 //             | "store" access "," NAME [ "where" NAME ]
-//             | "for" NAME "in" bound ".." bound [ "block" NUMBER ] [ "by" NUMBER ] carries "{" … next "}" results
+//             | "for" NAME "in" bound ".." bound [ "block" NUMBER [ "after" NUMBER ] ] [ "by" NUMBER ] carries
+//               "{" … next "}" results
 //             | "while" carries block "test" NAME "do" "{" … next "}" results
 //             | "if" NAME "{" … next "}" ( "else" "{" … next "}" )* results
 //             | "call" NAME "(" pointers ")" [ "blocks" NUMBER ] [ "scratch" NUMBER ]

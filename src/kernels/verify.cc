@@ -32,6 +32,9 @@ class Verifier {
         return wrong("argument ", a.name, " has alignment ", a.alignment);
     }
     if (kernel_.blocks < 0 || kernel_.scratch_bytes < 0) return wrong("has a negative size");
+    for (std::size_t n = 0; n < kernel_.cuts.size(); ++n)
+      if (kernel_.cuts[n] <= (n == 0 ? 0 : kernel_.cuts[n - 1]) || kernel_.cuts[n] >= kernel_.blocks)
+        return wrong("is cut at ", kernel_.cuts[n], ", which is not inside, or not behind the cut before");
     for (const Statement& s : kernel_.body) TRY(check_top_level(s));
     return block(kernel_.body);
   }
@@ -253,12 +256,14 @@ class Verifier {
     if (loop.lanes == 0 && !loop.folds.empty()) return wrong(which, ": folds in a loop without lanes");
     for (const Fold& fold : loop.folds) TRY(check_fold(fold));
     if (loop.block < 0) return wrong(which, ": blocks of ", loop.block);
+    if (loop.first_block < 0 || loop.first_block >= std::max<std::int64_t>(loop.block > 0 ? kernel_.blocks : 1, 1))
+      return wrong(which, ": its first block is ", loop.first_block);
     if (loop.block == 0) return {};
     if (depth_ > 0) return wrong(which, ": blocks inside another statement");
     if (loop.from_value != kNoValue || loop.to_value != kNoValue || !loop.carries.empty() || !loop.folds.empty())
       return wrong(which, ": blocks of a loop with carries, folds or bounds of run time");
-    if (static_cast<__int128>(loop.block) * kernel_.blocks < static_cast<__int128>(loop.to) - loop.from)
-      return wrong(which, ": ", kernel_.blocks, " blocks do not cover it");
+    if (static_cast<__int128>(loop.block) * (kernel_.blocks - loop.first_block) < static_cast<__int128>(loop.to) - loop.from)
+      return wrong(which, ": ", kernel_.blocks - loop.first_block, " blocks do not cover it");
     return {};
   }
   Expected<> check_lanes(const Block& body, const std::string& which) const {

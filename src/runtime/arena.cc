@@ -8,6 +8,7 @@
 #include "base/try.h"
 #include "runtime/commit.h"
 #include "runtime/cpus.h"
+#include "runtime/pages.h"
 
 namespace hloom::runtime {
 
@@ -99,6 +100,22 @@ Expected<HostBuffer> ProgramArena::map_host_memory() const {
   return memory;
 }
 
+namespace {
+
+// Where an array is split and there are several nodes, its parts lie on nodes one after the other.
+void prefer_nodes(std::span<std::byte> arena, const TouchedSlice& slice) {
+  const int nodes = num_memory_nodes(), parts = static_cast<int>(slice.cuts.size()) + 1;
+  if (nodes == 1 || parts == 1) return;
+  for (int p = 0; p < parts; ++p) {
+    const std::int64_t begin = first_block(slice.size_bytes, slice.cuts, p, parts);
+    const std::int64_t end = first_block(slice.size_bytes, slice.cuts, p + 1, parts);
+    prefer_node(arena.subspan(static_cast<std::size_t>(slice.offset + begin), static_cast<std::size_t>(end - begin)),
+                p * nodes / parts);
+  }
+}
+
+}  // namespace
+
 // Each worker touches the parts that it will write; what is left, the caller.
 Expected<> ProgramArena::touch(std::span<std::byte> arena, ThreadPool& pool) const {
   constexpr std::size_t kMuch = std::size_t{1} << 20;  // with less it is not worth while to ask what is left
@@ -108,10 +125,12 @@ Expected<> ProgramArena::touch(std::span<std::byte> arena, ThreadPool& pool) con
     std::span<std::byte> arena;
     std::span<const TouchedSlice> slices;
   } work{arena, layout_.touched};
+  for (const TouchedSlice& slice : layout_.touched) prefer_nodes(arena, slice);
   const ThreadPool::Body body = [](void* context, int w, int n) {
     const Work& all = *static_cast<const Work*>(context);
     for (const TouchedSlice& slice : all.slices) {
-      const std::int64_t begin = first_block(slice.size_bytes, w, n), end = first_block(slice.size_bytes, w + 1, n);
+      const std::int64_t begin = first_block(slice.size_bytes, slice.cuts, w, n),
+                         end = first_block(slice.size_bytes, slice.cuts, w + 1, n);
       const auto part = all.arena.subspan(static_cast<std::size_t>(slice.offset + begin),
                                           static_cast<std::size_t>(end - begin));
       static_cast<void>(populate(part));  // what fails here fails below

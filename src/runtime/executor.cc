@@ -85,8 +85,31 @@ class Run {
     const Scratch scratch = state_.call_scratch(layout_, operation.scratch_stride);
     if (operation.kind == Kind::Parallel)
       return pool_.parallel_for_blocks(operation.function, pointers(operation), operation.count,
-                                       std::min(operation.workers, pool_.num_threads()), scratch);
+                                       std::min(operation.workers, pool_.num_threads()), scratch, operation.cuts);
     operation.function(pointers(operation), 0, operation.count, scratch.base);
+  }
+
+  static void do_started(void* context) {
+    const StartedWork& work = *static_cast<const StartedWork*>(context);
+    const Operation& operation = *work.operation;
+    if (operation.function != nullptr) return operation.function(work.pointers, 0, operation.count, nullptr);
+    std::memcpy(work.pointers[1], work.pointers[0], static_cast<std::size_t>(operation.count));
+  }
+
+  StartedWork& started(const Operation& operation) const { return state_.started[operation.target]; }
+
+  void start(const Operation& operation) {
+    StartedWork& work = started(operation);
+    work.operation = &operation;
+    work.pointers = pointers(operation);
+    work.errand.function = do_started;
+    work.errand.context = &work;
+    work.under_way = true;
+    pool_.send(work.errand);
+  }
+
+  void finish(StartedWork& work) {
+    if (std::exchange(work.under_way, false)) pool_.finish(work.errand);
   }
 
   Error failure(const Operation& operation) {

@@ -89,8 +89,8 @@ void GraphRun::execute(const Part& part, int worker) {
   const int parts = nodes_[part.node].parts;
   if (operation.kind == Operation::Kind::Copy) return copy_part(pointers, operation.count, part.number, parts);
   const Scratch scratch = state_.call_scratch(layout_, graph_.scratch_stride);
-  operation.function(pointers, first_block(operation.count, part.number, parts),
-                     first_block(operation.count, part.number + 1, parts), scratch.of(worker));
+  operation.function(pointers, first_block(operation.count, operation.cuts, part.number, parts),
+                     first_block(operation.count, operation.cuts, part.number + 1, parts), scratch.of(worker));
 }
 
 void GraphRun::finish(const Part& part) {

@@ -1,9 +1,6 @@
 #include "runtime/host_memory.h"
 
-#include <linux/mempolicy.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -37,15 +34,6 @@ bool is_power_of_two(std::int64_t value) { return value > 0 && std::has_single_b
 // Bytes from `at` to the next multiple of `alignment`.
 std::int64_t padding(const std::byte* at, std::int64_t alignment) {
   return -static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at)) & (alignment - 1);
-}
-
-// A wish, not a demand: machines with one node, and nodes that are not there, refuse, and plain memory does as well.
-void prefer_node(const Pages& pages, int node) {
-  constexpr int kMaxNodes = 1024, kBits = 8 * sizeof(unsigned long);
-  if (node < 0 || node >= kMaxNodes) return;
-  unsigned long nodes[kMaxNodes / kBits] = {};
-  nodes[node / kBits] = 1ul << (node % kBits);
-  syscall(SYS_mbind, pages.data(), pages.size_bytes(), MPOL_PREFERRED, nodes, kMaxNodes, 0);
 }
 
 Expected<> check(const HostAllocator::Request& request, std::int64_t min_alignment) {
@@ -178,7 +166,7 @@ Expected<HostMemory::Chunk> HostMemory::make_chunk(const Kind& kind, std::int64_
   const std::int64_t unit = size_bytes < kMinChunk ? kMinChunk : kHugePageBytes;
   Pages pages = TRY(Pages::map(round_up(size_bytes, unit), alignment));
   Chunk chunk{std::move(pages), kind, Blocks(&nodes_)};
-  prefer_node(chunk.pages, kind.second);
+  prefer_node({chunk.pages.data(), static_cast<std::size_t>(chunk.pages.size_bytes())}, kind.second);
   if (options_.map) TRY(options_.map(kind.first, chunk.pages.data(), chunk.pages.size_bytes()));
   return chunk;
 }

@@ -249,6 +249,7 @@ class Builder {
       return wrong("a call without a function, or with a negative count");
     if (!call.written.empty() && call.written.size() != call.arguments.size())
       return wrong("a call that says of other arguments whether they are written");
+    TRY(check_cuts(call));
     if (call.forks && call.max_workers > 1) return wrong("a region runs on one thread");
     const std::uint32_t pointer = TRY(add_pointers(call.arguments));
     const std::int64_t workers = std::clamp<std::int64_t>(call.blocks, 1, std::max(call.max_workers, 1));
@@ -258,6 +259,7 @@ class Builder {
     operation.count = call.blocks;
     operation.workers = static_cast<std::int32_t>(workers);
     operation.scratch_stride = round_up(call.scratch_bytes, kLine);
+    operation.cuts = call.cuts;
     layout_.forked_stride = std::max(layout_.forked_stride, round_up(call.forked_scratch_bytes, kLine));
     layout_.forks |= call.forks;
     if (workers > 1) note_touched(call);
@@ -265,11 +267,28 @@ class Builder {
     return {};
   }
 
+  Expected<> check_cuts(const Call& call) const {
+    const auto ascend = [](std::span<const std::int64_t> cuts, std::int64_t end) {
+      std::int64_t before = 0;
+      for (const std::int64_t cut : cuts)
+        if (std::exchange(before, cut) >= cut) return false;
+      return cuts.empty() || cuts.back() < end;
+    };
+    if (!ascend(call.cuts, call.blocks)) return wrong("cuts that are not inside, one behind the other");
+    if (call.split_bytes.empty()) return {};
+    if (call.split_bytes.size() != call.arguments.size()) return wrong("a call that says of other arguments how they are split");
+    for (std::size_t a = 0; a < call.arguments.size(); ++a)
+      if (!ascend(call.split_bytes[a], call.arguments[a].size_bytes)) return wrong("parts that are not inside an argument");
+    return {};
+  }
+
   void note_touched(const Call& call) {
-    for (const Slice& slice : call.arguments) {
+    for (std::size_t a = 0; a < call.arguments.size(); ++a) {
+      const Slice& slice = call.arguments[a];
       const TableEntry& base = layout_.allocations[static_cast<std::size_t>(slice.allocation)];
       if (base.base != TableEntry::Base::Arena || slice.size_bytes < kTouchedBytes) continue;
-      const TouchedSlice added{base.offset + slice.offset, slice.size_bytes};
+      TouchedSlice added{base.offset + slice.offset, slice.size_bytes};
+      if (!call.split_bytes.empty()) added.cuts = call.split_bytes[a];
       const auto overlaps = [&](const TouchedSlice& t) {
         return t.offset < added.offset + added.size_bytes && added.offset < t.offset + t.size_bytes;
       };

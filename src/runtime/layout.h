@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "hloom/error.h"
@@ -41,6 +42,7 @@ struct Operation {
   std::int64_t count = 0;
   base::KernelFunction function = nullptr;
   std::int64_t scratch_stride = 0;  ///< 0: no scratch
+  std::span<const std::int64_t> cuts = {};  ///< the call's, in the program
 };
 
 /// Where a pointer of the table points: into the arena, mapped host memory, a constant, the memory of a port, or to the
@@ -57,6 +59,7 @@ inline constexpr std::int64_t kPage = 4096;  ///< where each memory space but 0 
 /// Bytes of the arena that workers write in parts.
 struct TouchedSlice {
   std::int64_t offset = 0, size_bytes = 0;
+  std::span<const std::int64_t> cuts = {};  ///< bytes at which parts begin, in the program; empty: even ones
 };
 
 struct Layout {

@@ -1,15 +1,19 @@
 #include "runtime/pages.h"
 
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "base/check.h"
 #include "base/fail.h"
+#include "runtime/control_groups.h"
 
 namespace hloom::runtime {
 namespace {
@@ -47,6 +51,32 @@ Expected<Pages> Pages::map(std::int64_t size_bytes, std::int64_t alignment) {
   pages.size_bytes_ = wanted;
   if (huge) madvise(pages.data_, static_cast<std::size_t>(wanted), MADV_HUGEPAGE);
   return pages;
+}
+
+// Whole pages inside the range.
+void prefer_node(std::span<std::byte> range, int node) {
+  constexpr int kMaxNodes = 1024, kBits = 8 * sizeof(unsigned long);
+  if (node < 0 || node >= kMaxNodes) return;
+  const std::int64_t page = sysconf(_SC_PAGESIZE);
+  const auto begin = round_up(static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(range.data())), page);
+  const auto end = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(range.data() + range.size())) & -page;
+  if (begin >= end) return;
+  unsigned long nodes[kMaxNodes / kBits] = {};
+  nodes[node / kBits] = 1ul << (node % kBits);
+  syscall(SYS_mbind, begin, end - begin, MPOL_PREFERRED, nodes, kMaxNodes, 0);
+}
+
+int nodes_of_list(std::string_view list) {
+  while (!list.empty() && (list.back() < '0' || list.back() > '9')) list.remove_suffix(1);
+  list = list.substr(list.find_last_of("-,") + 1);
+  int last = 0;
+  std::from_chars(list.data(), list.data() + list.size(), last);
+  return std::clamp(last, 0, 1023) + 1;
+}
+
+int num_memory_nodes() {
+  static const int nodes = nodes_of_list(contents("/sys/devices/system/node/has_memory"));
+  return nodes;
 }
 
 Pages::~Pages() { unmap(data_, size_bytes_); }

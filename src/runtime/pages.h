@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "hloom/error.h"
@@ -39,5 +41,15 @@ class Pages {
   std::byte* data_ = nullptr;
   std::int64_t size_bytes_ = 0;
 };
+
+/// Asks for the node for all pages of the range that are not there yet. A wish, not a demand: machines with one node, and
+/// nodes that are not there, refuse, and plain memory does as well.
+void prefer_node(std::span<std::byte>, int node);
+
+/// One more than the highest number in a list of nodes ("0-1", "0,2-3"), the text of /sys/devices/system/node/has_memory;
+/// 1 if there is none.
+int nodes_of_list(std::string_view);
+/// Nodes of memory of this machine.
+int num_memory_nodes();
 
 }  // namespace hloom::runtime

@@ -74,6 +74,7 @@ class Printer {
     out_ << "call " << call.name << "(";
     for (std::size_t i = 0; i < call.arguments.size(); ++i) out_ << (i > 0 ? ", " : "") << text(call.arguments[i]);
     out_ << ") blocks " << call.blocks << " workers " << call.max_workers;
+    for (const std::int64_t cut : call.cuts) out_ << " cut " << cut;
     if (call.scratch_bytes > 0) out_ << " scratch " << call.scratch_bytes;
     if (call.may_fail) out_ << " may fail";
     if (call.forks) out_ << " forks, scratch " << call.forked_scratch_bytes;

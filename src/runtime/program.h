@@ -1,9 +1,11 @@
 // What the runtime runs: steps over slices of allocations. All sizes and places are known; nothing is decided in a run.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -55,6 +57,9 @@ struct Call {
   std::vector<bool> written = {};          ///< of each argument; empty: all may be
   std::int64_t cost = 0;                   ///< of all blocks; what takes longer has more
   bool ordered = false;                    ///< reads or writes what is no argument: keeps its place among such calls
+  std::vector<std::int64_t> cuts = {};     ///< blocks at which parts begin, each for a worker of its own; none: even ones
+  /// Of each argument the bytes at which those parts begin, none where they are not one behind the other; or empty.
+  std::vector<std::vector<std::int64_t>> split_bytes = {};
   bool may_fail = false;                   ///< reads the status after it, and ends the run with the error that is there
 };
 

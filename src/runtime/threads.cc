@@ -152,7 +152,7 @@ void ThreadPool::run_on_theirs(int workers, Body body, void* context) {
 }
 
 void ThreadPool::parallel_for_blocks(base::KernelFunction function, void* const* buffers, std::int64_t blocks,
-                                     int workers, const Scratch& scratch) {
+                                     int workers, const Scratch& scratch, std::span<const std::int64_t> cuts) {
   if (blocks < workers) workers = static_cast<int>(blocks);
   if (workers <= 1) return function(buffers, 0, blocks, scratch.of(0));
   struct Work {
@@ -160,11 +160,12 @@ void ThreadPool::parallel_for_blocks(base::KernelFunction function, void* const*
     void* const* buffers;
     std::int64_t blocks;
     Scratch scratch;
-  } work{function, buffers, blocks, scratch};
+    std::span<const std::int64_t> cuts;
+  } work{function, buffers, blocks, scratch, cuts};
   const Body body = [](void* context, int w, int n) {
     const Work& part = *static_cast<const Work*>(context);
-    part.function(part.buffers, first_block(part.blocks, w, n), first_block(part.blocks, w + 1, n),
-                  part.scratch.of(w));
+    part.function(part.buffers, first_block(part.blocks, part.cuts, w, n),
+                  first_block(part.blocks, part.cuts, w + 1, n), part.scratch.of(w));
   };
   run(workers, body, &work);
 }

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/kernel_abi.h"
@@ -32,6 +34,26 @@ struct Scratch {
 inline std::int64_t first_block(std::int64_t blocks, int w, int workers) {
   return blocks / workers * w + blocks % workers * w / workers;  // the floor of blocks·w / workers, without overflow
 }
+
+/// The same for blocks in parts that begin at `cuts`: workers have as many parts each, so that with as many workers as parts
+/// worker k has part k. Of the first half of a part the first block is that of the half.
+inline std::int64_t first_block(std::int64_t blocks, std::span<const std::int64_t> cuts, int w, int workers) {
+  if (cuts.empty()) return first_block(blocks, w, workers);
+  const std::int64_t parts = std::ssize(cuts) + 1, at = w * parts / workers;
+  const auto start = [&](std::int64_t part) {
+    return part == 0 ? 0 : part >= parts ? blocks : cuts[static_cast<std::size_t>(part - 1)];
+  };
+  return start(at) + first_block(start(at + 1) - start(at), static_cast<int>(w * parts % workers), workers);
+}
+
+/// Work that goes on beside what its owner does. Stays where it is from send() until finish() has returned.
+struct Errand {
+  void (*function)(void* context) = nullptr;
+  void* context = nullptr;
+  Word done = 0;       ///< the pool's: kDone when it is
+  bool begun = false;  ///< the pool's, under its lock
+  static constexpr std::uint32_t kDone = 2;
+};
 
 /// A fixed number of workers, the calling thread among them. Workers wait for work by spinning for some 30 us, then
 /// asleep. Any number of threads may call at once: who finds the workers taken, or is a worker, does all parts itself.
@@ -61,8 +83,14 @@ class ThreadPool final : public SurvivesFork {
   void run(int workers, Body body, void* context);
 
   /// Calls function(buffers, from, to, scratch.of(w)) for parts that cover [0, blocks) once, at most `workers` of them.
+  /// Where the blocks are in parts that begin at `cuts`, these are worker by worker (first_block()).
   void parallel_for_blocks(base::KernelFunction function, void* const* buffers, std::int64_t blocks, int workers,
-                           const Scratch& scratch);
+                           const Scratch& scratch, std::span<const std::int64_t> cuts = {});
+
+  /// Has a worker do it that has nothing else to do. Where the pool has no workers of its own it is done at once.
+  void send(Errand&);
+  /// Returns when it is done; does it if no worker has begun. Only for the thread that has sent it.
+  void finish(Errand&);
 
   /// Marks this thread as doing a part of some work, as workers always do.
   class Within {

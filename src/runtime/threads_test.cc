@@ -59,6 +59,50 @@ TEST(ThreadPool, PartsAreContiguousBalancedAndCoverAll) {
     }
 }
 
+// Sets of numbers in (0, end).
+std::vector<std::vector<std::int64_t>> all_cuts(std::int64_t end) {
+  std::vector<std::vector<std::int64_t>> all;
+  for (unsigned bits = 0; bits < 1u << (end - 1); ++bits) {
+    all.emplace_back();
+    for (std::int64_t cut = 1; cut < end; ++cut)
+      if ((bits >> (cut - 1) & 1) != 0) all.back().push_back(cut);
+  }
+  return all;
+}
+
+TEST(ThreadPool, CutBlocksGoPartByPart) {
+  for (std::int64_t blocks = 1; blocks <= 9; ++blocks)
+    for (const auto& cuts : all_cuts(blocks)) {
+      const int parts = static_cast<int>(cuts.size()) + 1;
+      for (int workers = 1; workers <= 2 * parts + 1; ++workers) {
+        EXPECT_EQ(first_block(blocks, cuts, 0, workers), 0);
+        EXPECT_EQ(first_block(blocks, cuts, workers, workers), blocks);
+        for (int w = 0; w < workers; ++w)
+          EXPECT_LE(first_block(blocks, cuts, w, workers), first_block(blocks, cuts, w + 1, workers));
+        // Where workers are a multiple of the parts, or the other way round, each part has its own.
+        for (int w = 1; w < workers; ++w) {
+          if (w * parts % workers != 0) continue;
+          EXPECT_EQ(first_block(blocks, cuts, w, workers), cuts[static_cast<std::size_t>(w * parts / workers - 1)]);
+        }
+      }
+    }
+}
+
+TEST(ThreadPool, EachBlockOfCutOnesOnce) {
+  for (int threads : {1, 2, 3, 4}) {
+    ThreadPool pool(threads);
+    for (const auto& cuts : all_cuts(7)) {
+      std::vector<std::atomic<int>> counts(7);
+      void* buffers[] = {counts.data()};
+      const base::KernelFunction count = [](void* const* b, std::int64_t begin, std::int64_t end, void*) {
+        for (std::int64_t n = begin; n < end; ++n) ++static_cast<std::atomic<int>*>(b[0])[n];
+      };
+      pool.parallel_for_blocks(count, buffers, 7, threads, {}, cuts);
+      for (const auto& n : counts) EXPECT_EQ(n, 1);
+    }
+  }
+}
+
 struct Record {
   std::vector<std::thread::id> threads = std::vector<std::thread::id>(16);
   std::vector<void*> scratch = std::vector<void*>(16);
