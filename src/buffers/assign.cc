@@ -11,6 +11,7 @@
 #include "buffers/recompute.h"
 #include "buffers/schedule.h"
 #include "buffers/split_fills.h"
+#include "buffers/start_copies.h"
 #include "buffers/steps.h"
 #include "buffers/unroll_loops.h"
 #include "buffers/webs.h"
@@ -310,9 +311,10 @@ Expected<Assignment> place(const hlo::Module& module, PackEffort effort, std::in
   return Assigner(module, effort, guard_bytes).run();
 }
 
-Expected<Assignment> finish(hlo::Module& module, PackEffort effort, std::int64_t guard_bytes) {
+Expected<Assignment> finish(hlo::Module& module, PackEffort effort, std::int64_t guard_bytes, bool start_copies_too) {
   order_readers(module);
   schedule(module);
+  if (start_copies_too) start_copies(module);
   std::vector<InPlaceDecision> decisions = insert_copies(module);
   Assignment assignment = TRY(place(module, effort, guard_bytes));
   append_undone(module, decisions);
@@ -330,7 +332,7 @@ Expected<Assignment> assign(hlo::Module& module, const AssignOptions& options) {
   unroll_loops(module);
   TRY(unshare_steps(module));
   recompute_cheap_values(module, options.limit_bytes);
-  return finish(module, PackEffort::Full, options.guard_bytes);
+  return finish(module, PackEffort::Full, options.guard_bytes, options.start_copies);
 }
 
 }  // namespace hloom::buffers

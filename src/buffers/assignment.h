@@ -83,7 +83,7 @@ class Assignment {
 
  private:
   friend class Assigner;
-  friend Expected<Assignment> finish(hlo::Module&, PackEffort, std::int64_t);
+  friend Expected<Assignment> finish(hlo::Module&, PackEffort, std::int64_t, bool);
   struct Range {
     std::int32_t begin = 0, count = -1;
   };
@@ -103,6 +103,8 @@ struct AssignOptions {
   std::int64_t limit_bytes = 0;
   /// Bytes of each arena behind every value that nobody is to touch.
   std::int64_t guard_bytes = 0;
+  /// Copies between memory spaces may go on beside other work (start_copies.h).
+  bool start_copies = true;
 };
 
 /// Plans the memory of a module after fusion: gives each caller its own loops and branches, notes the plans of window
@@ -114,7 +116,7 @@ struct AssignOptions {
 Expected<Assignment> assign(hlo::Module&, const AssignOptions& = {});
 
 /// The second half of assign(), for a module that the first half has seen: orders, copies, places.
-Expected<Assignment> finish(hlo::Module&, PackEffort, std::int64_t guard_bytes = 0);
+Expected<Assignment> finish(hlo::Module&, PackEffort, std::int64_t guard_bytes = 0, bool start_copies_too = true);
 
 /// Places the values of a module that assign() has prepared, without changing it: reading a dumped module again.
 /// Errors: FailedPrecondition, naming the place, where a copy is missing.

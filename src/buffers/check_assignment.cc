@@ -176,7 +176,7 @@ class Checker {
       const Contents& part = values_[operand];
       all.insert(all.end(), part.begin(), part.end());
     }
-    if (const Instruction* start = collective_start(i)) read_until_done(i, *start);
+    if (const Instruction* start = start_of(i)) read_until_done(i, *start);
     std::int64_t element = 0;
     switch (i.opcode()) {
       case Opcode::GetTupleElement: element = i.tuple_index(); break;
@@ -193,7 +193,7 @@ class Checker {
     values_[&i] = Contents(first, first + a_.num_leaves(i));
   }
 
-  // What the start of a collective reads and writes is there until it is done.
+  // What the start of a collective or a copy reads and writes is there until it is done.
   void read_until_done(const Instruction& done, const Instruction& start) {
     const auto read_all = [&](const Instruction& named) {
       const Contents& contents = values_[&named];

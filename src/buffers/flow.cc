@@ -32,7 +32,7 @@ void Flow::use(ValueId v, const Computation& c, Point point) {
 
 void Flow::collect(const Computation& c) {
   for (const Instruction& i : c.instructions()) {
-    if (const Instruction* start = collective_start(i)) use_until_done(*start, c, timeline_.of(i).begin);
+    if (const Instruction* start = start_of(i)) use_until_done(*start, c, timeline_.of(i).begin);
     if (is_alias(i) || i.opcode() == Opcode::Parameter || i.opcode() == Opcode::Constant) continue;
     collect_in_place(i);
     collect_uses(i);
@@ -92,7 +92,7 @@ void Flow::collect_uses(const Instruction& i) {
   }
 }
 
-// Others read the operands of a collective, and write its results, until it is done.
+// Others read the operands of a collective or a copy, and write its results, until it is done.
 void Flow::use_until_done(const Instruction& start, const Computation& c, Point done) {
   for (const Instruction* operand : start.operands())
     for (const ValueId v : values_.of(*operand)) use(v, c, done);

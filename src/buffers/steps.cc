@@ -93,11 +93,12 @@ OperandLeaves operand_leaves(const Instruction& i) {
   }
 }
 
-const Instruction* collective_start(const Instruction& i) {
+const Instruction* start_of(const Instruction& i) {
   switch (i.opcode()) {
     case Opcode::AllGatherDone:
     case Opcode::AllReduceDone:
-    case Opcode::CollectivePermuteDone: return i.operand(0);
+    case Opcode::CollectivePermuteDone:
+    case Opcode::CopyDone: return i.operand(0);
     default: return nullptr;
   }
 }

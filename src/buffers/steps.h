@@ -31,8 +31,8 @@ struct OperandLeaves {
 };
 OperandLeaves operand_leaves(const hlo::Instruction&);
 
-/// The start of a collective that `i` is the done of, at which the work ends; null for all others.
-const hlo::Instruction* collective_start(const hlo::Instruction& i);
+/// The start of a collective or a copy that `i` is the done of, at which the work ends; null for all others.
+const hlo::Instruction* start_of(const hlo::Instruction& i);
 
 /// A leaf: array, token, opaque handle.
 /// Bytes that a leaf takes; 0 for tokens and such.

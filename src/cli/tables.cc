@@ -41,6 +41,8 @@ std::string name_of(const runtime::Step& step) {
   if (const auto* call = std::get_if<runtime::Call>(&step.of)) return call->name;
   if (const auto* collective = std::get_if<runtime::Collective>(&step.of))
     return "collective " + std::to_string(collective->number);
+  if (const auto* start = std::get_if<runtime::Start>(&step.of)) return "start " + std::to_string(start->number);
+  if (const auto* finish = std::get_if<runtime::Finish>(&step.of)) return "finish " + std::to_string(finish->number);
   return std::holds_alternative<runtime::Copy>(step.of) ? "copy" : "device number";
 }
 

@@ -186,6 +186,8 @@ class ProgramBuilder {
     switch (i.opcode()) {
       case Opcode::Fusion: return call(i, to);
       case Opcode::Copy: return copy(i, to);
+      case Opcode::CopyStart: return start_copy(i, to);
+      case Opcode::CopyDone: return finish_copy(i, to);
       case Opcode::RngGetAndUpdateState: return random_state(i, to);
       case Opcode::While: {
         note({&i});
@@ -227,6 +229,21 @@ class ProgramBuilder {
         if (is_collective(i)) return collective(i, to);
         return fail(Code::Unimplemented, i.name(), ": no kernel yet for ", i.opcode(), " in ", i.shape());
     }
+  }
+
+  Expected<> start_copy(const Instruction& i, Steps& to) {
+    const auto number = static_cast<std::int32_t>(started_copies_.size());
+    started_copies_.emplace(&i, number);
+    note({&i});
+    const runtime::Copy copy{to_runtime(c_.assignment.slice(*i.operand(0))), to_runtime(c_.assignment.slice(i))};
+    to.push_back({runtime::Start{number, copy}});
+    return {};
+  }
+
+  Expected<> finish_copy(const Instruction& i, Steps& to) {
+    note({&i});
+    to.push_back({runtime::Finish{started_copies_.at(i.operand(0))}});
+    return {};
   }
 
   Expected<> device_number(const Instruction& i, Steps& to) {
@@ -328,6 +345,7 @@ class ProgramBuilder {
       note({&i});
       to.push_back({std::move(call)});
     }
+    return {};
   }
 
   // Each device has one state, however many instructions read it.
@@ -511,14 +529,8 @@ class ProgramBuilder {
   std::int32_t status_ = -1, device_ = -1, host_ = -1;  // allocations
   std::shared_ptr<library::RngStates> rng_states_;
   std::map<const Instruction*, runtime::Collective> started_;
+  std::map<const Instruction*, std::int32_t> started_copies_;
 };
-
-std::int32_t ProgramBuilder::add_constant(const hlo::Literal& literal, std::int64_t size_bytes) {
-  base::AlignedBytes bytes(size_bytes);
-  store_literal(literal, literal.shape(), bytes.bytes());
-  c_.program.constants.push_back(std::move(bytes));
-  return static_cast<std::int32_t>(c_.program.constants.size() - 1);
-}
 
 Expected<> link_steps(Steps& steps, const jit::Code& code) {
   for (runtime::Step& step : steps) {

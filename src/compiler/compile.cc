@@ -92,8 +92,10 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& w
   // From here on the order is the schedule, and nothing that writes a value may be added or removed.
   MemoryDemands demands = options.memory;
   if (demands.limit_bytes == 0 && options.generate_code) demands.limit_bytes = runtime::memory_limit_bytes();
+  // Watched runs and taps go step by step.
   c.assignment = TRY(buffers::assign(*c.module, {.limit_bytes = demands.limit_bytes,
-                                                   .guard_bytes = options.check_memory ? kGuardBytes : 0}));
+                                                 .guard_bytes = options.check_memory ? kGuardBytes : 0,
+                                                 .start_copies = !options.taps && !options.check_memory}));
   TRY(check_demands(c.assignment, demands));
   if (options.regions) fusion::mark_regions(*c.module);
   stages.dump("buffers");

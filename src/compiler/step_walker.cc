@@ -143,7 +143,9 @@ Expected<> StepWalker::run(const Instruction& i) {
   const auto found = steps_.find(&i);
   if (found == steps_.end()) return {};
   for (const runtime::Step* step : found->second) {
-    if (const auto* copy = std::get_if<runtime::Copy>(&step->of)) {
+    const auto* start = std::get_if<runtime::Start>(&step->of);
+    const auto* copy = start != nullptr ? std::get_if<runtime::Copy>(&start->of) : std::get_if<runtime::Copy>(&step->of);
+    if (copy != nullptr) {
       const auto from = at(copy->from);
       std::copy(from, from + copy->from.size_bytes, at(copy->to));
     } else if (const auto* one = std::get_if<runtime::Call>(&step->of)) {

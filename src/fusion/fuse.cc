@@ -543,6 +543,16 @@ void collect_running(Computation* from, std::vector<Computation*>& out, std::uno
 
 }  // namespace
 
+namespace {
+
+// A copy to another memory space that is to go on beside others, and moves bytes as they are.
+bool goes_beside(const Instruction& copy) {
+  return copy.annotations().decisions.contains("beside") &&
+         copy.shape().layout().unplaced() == copy.operand(0)->shape().layout().unplaced();
+}
+
+}  // namespace
+
 bool is_structural(const Instruction& i) {
   switch (i.opcode()) {
     case Opcode::Parameter:
@@ -570,8 +580,9 @@ bool is_structural(const Instruction& i) {
     case Opcode::PartitionId:
     case Opcode::ReplicaId:
     case Opcode::RngGetAndUpdateState: return true;
-    case Opcode::Copy:  // what packs or unpacks is a step of its own
-      return i.shape().is_array() && hlo::packed_bits(i.shape()) != hlo::packed_bits(i.operand(0)->shape());
+    case Opcode::Copy:  // what packs or unpacks is a step of its own, and so is what may go on beside others
+      return goes_beside(i) ||
+             (i.shape().is_array() && hlo::packed_bits(i.shape()) != hlo::packed_bits(i.operand(0)->shape()));
     default: return hlo::kind(i.opcode()) == hlo::OpcodeKind::Collective;
   }
 }

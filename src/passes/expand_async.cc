@@ -4,6 +4,7 @@
 #include "hlo/inline.h"
 #include "passes/expand.h"
 #include "passes/make.h"
+#include "passes/placement.h"
 
 namespace hloom::passes {
 namespace {
@@ -21,9 +22,14 @@ Expected<Instruction*> start(Instruction& i) {
   return started(i, operands, inline_computation(*i.to_apply(), i.operands(), *i.parent()));
 }
 
+constexpr std::int64_t kBesideBytes = 64 << 10;  // less is done faster than others are told of it
+
 // (destination, source, context …)
 Expected<Instruction*> copy_start(Instruction& i) {
   Instruction* copy = Make(i).op(Opcode::Copy, i.shape().element(0), {i.operand(0)});
+  const Shape &to = copy->shape(), &from = i.operand(0)->shape();
+  if (to.is_array() && placement_of(to).space != placement_of(from).space && to.size_bytes() >= kBesideBytes)
+    copy->mutable_annotations().decisions["beside"] = "true";
   return started(i, copy, i.operand(0));
 }
 

@@ -149,6 +149,7 @@ Expected<std::unique_ptr<RunState>> ProgramArena::make(ThreadPool& pool) const {
   state->ports.resize(program_.parameters.size() + program_.results.size());
   state->ranges.reserve(state->ports.size());
   if (layout_.most_nodes > 0) state->nodes.reset(new NodeState[layout_.most_nodes]);
+  if (layout_.num_starts > 0) state->started.reset(new StartedWork[static_cast<std::size_t>(layout_.num_starts)]);
   state->iterations.resize(static_cast<std::size_t>(layout_.num_loops));
   for (const TableEntry& entry : layout_.table) {
     std::byte* base = entry.base == TableEntry::Base::Host ? state->host.data() : state->arena.data();

@@ -25,6 +25,14 @@ struct Range {
   std::int32_t port = 0;
 };
 
+/// A copy or call that goes on beside the steps.
+struct StartedWork {
+  Errand errand;
+  const Operation* operation = nullptr;
+  void* const* pointers = nullptr;
+  bool under_way = false;
+};
+
 /// All that a run writes to apart from its results. Made for one program.
 struct RunState {
   HostBuffer arena;
@@ -36,6 +44,7 @@ struct RunState {
   std::vector<std::int64_t> iterations;  ///< of each loop
   std::vector<Range> ranges;             ///< room to sort in
   std::unique_ptr<NodeState[]> nodes;    ///< of the graph that runs
+  std::unique_ptr<StartedWork[]> started;  ///< by number
   std::vector<void*> room;               ///< for the pointers of a collective's folds
   base::RunStatus status;
   std::int64_t device = 0;

@@ -59,7 +59,12 @@ class Run {
  private:
   using Kind = Operation::Kind;
 
-  Expected<> steps() { return options_.observer == nullptr ? walk<false>() : walk<true>(); }
+  Expected<> steps() {
+    const Expected<> done = options_.observer == nullptr ? walk<false>() : walk<true>();
+    // Whatever ended the run: the memory is another's next.
+    for (std::int32_t number = 0; number < layout_.num_starts; ++number) finish(state_.started[number]);
+    return done;
+  }
 
   std::byte* port(const TableEntry& entry) const { return state_.ports[static_cast<std::size_t>(entry.number)]; }
 
@@ -202,6 +207,14 @@ class Run {
           write_number(operation, device_.number % program_.partitions);
           if constexpr (kObserved) observe(operation);
           break;
+        case Kind::Start:
+          start(operation);
+          if constexpr (kObserved) {
+            finish(started(operation));  // an observer sees what it gives
+            observe(operation);
+          }
+          break;
+        case Kind::Finish: finish(started(operation)); break;
         case Kind::Collective:
         case Kind::StartCollective:
         case Kind::DoneCollective:

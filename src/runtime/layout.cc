@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/run_status.h"
@@ -167,6 +169,14 @@ class Builder {
   }
 
   Expected<> add_steps(std::span<const Step> steps) {
+    const std::set<std::int32_t> outside = std::exchange(open_, {});
+    TRY(add_all(steps));
+    if (!open_.empty()) return wrong("what was started is not finished where it began");
+    open_ = outside;
+    return {};
+  }
+
+  Expected<> add_all(std::span<const Step> steps) {
     while (!steps.empty()) {
       const std::size_t straight = length_of_straight_run(steps);
       if (straight > 1)
@@ -314,6 +324,28 @@ class Builder {
     return {};
   }
 
+  // Loops may begin it again, but not twice at a time: it ends in the list of steps in which it began.
+  Expected<> add_step(const Start& start) {
+    if (start.number < 0 || start.number != layout_.num_starts) return wrong("a start out of turn");
+    ++layout_.num_starts;
+    open_.insert(start.number);
+    const std::uint32_t at = here();
+    TRY(std::visit([&](const auto& of) { return add_step(of); }, start.of));
+    if (here() == at) add(Kind::Copy).count = 0;  // onto itself
+    Operation& operation = layout_.operations[at];
+    if (here() != at + 1 || operation.kind == Kind::Forking || operation.scratch_stride != 0)
+      return wrong("a start of what forks, fails or needs scratch");
+    operation.kind = Kind::Start;
+    operation.target = static_cast<std::uint32_t>(start.number);
+    return {};
+  }
+
+  Expected<> add_step(const Finish& finish) {
+    if (open_.erase(finish.number) == 0) return wrong("a finish of what was not started in these steps");
+    add(Kind::Finish).target = static_cast<std::uint32_t>(finish.number);
+    return {};
+  }
+
   Expected<> add_step(const While& loop) {
     const std::int32_t outer = loop_;
     loop_ = layout_.num_loops++;
@@ -394,6 +426,7 @@ class Builder {
   Layout layout_;
   std::string step_name_;
   std::int32_t loop_ = -1;
+  std::set<std::int32_t> open_;  ///< started in the present list of steps
 };
 
 }  // namespace

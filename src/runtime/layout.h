@@ -32,6 +32,8 @@ struct Operation {
     Collective,       ///< arrives at, waits for, works in and leaves collectives[target]
     StartCollective,  ///< arrives
     DoneCollective,   ///< the rest
+    Start,            ///< Inline, or a Copy without a function, beside what follows; number `target`
+    Finish,           ///< waits for number `target`
   };
   Kind kind;
   std::int32_t workers = 1;
@@ -72,6 +74,7 @@ struct Layout {
   std::vector<Graph> graphs;
   std::size_t most_nodes = 0;          ///< of a graph
   std::int32_t num_loops = 0;
+  std::int32_t num_starts = 0;         ///< what may be under way beside the steps
   std::int64_t arena_bytes = 0;        ///< of all memory spaces but that of mapped host memory
   std::int64_t arena_alignment = 1;
   std::int64_t host_bytes = 0;

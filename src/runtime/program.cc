@@ -81,6 +81,13 @@ class Printer {
     out_ << "\n";
   }
 
+  void print(const Start& start) {
+    out_ << "start " << start.number << ": ";
+    std::visit([&](const auto& of) { print(of); }, start.of);
+  }
+
+  void print(const Finish& finish) { out_ << "finish " << finish.number << "\n"; }
+
   void print(const Copy& copy) { out_ << "copy " << text(copy.from) << " to " << text(copy.to) << "\n"; }
 
   void print(const While& loop) {

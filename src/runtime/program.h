@@ -101,8 +101,21 @@ struct Collective {
   std::vector<Slice> arguments;  ///< operands, then results; of a done, those of its start
 };
 
+/// Begins a copy or a call that goes on beside the steps behind it, on a worker that has nothing else to do; what it reads
+/// and writes is not touched before its Finish, which stands behind it in the same list of steps. A call has no scratch and
+/// cannot fail.
+struct Start {
+  std::int32_t number = 0;  ///< from 0, no two alike
+  std::variant<Copy, Call> of;
+};
+
+/// Waits for what the Start of that number began, or does it if nobody has begun.
+struct Finish {
+  std::int32_t number = 0;
+};
+
 struct Step {
-  std::variant<Call, Copy, While, Conditional, DeviceNumber, Collective> of;
+  std::variant<Call, Copy, While, Conditional, DeviceNumber, Collective, Start, Finish> of;
 };
 
 /// A parameter or result leaf: what run-time values must look like.

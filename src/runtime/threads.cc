@@ -14,12 +14,14 @@
 
 // Each worker has two words of its own. The caller writes a new number to `command`; who sets its bit `taken` first does
 // that part: the worker, or the caller, once it has done its own. So a worker that comes late holds up nobody, and what
-// the caller took it needs not wait for. The worker writes the number of what it did to `done`.
+// the caller took it needs not wait for. The worker writes the number of what it did to `done`. Who sends an errand sets
+// `poked`, whatever the number; the worker sees that between two parts.
 
 namespace hloom::runtime {
 namespace {
 
-constexpr std::uint32_t kTaken = 2, kNext = 4;
+constexpr std::uint32_t kTaken = 2, kPoked = 4, kNext = 8;
+constexpr std::size_t kUsualErrands = 16;
 
 thread_local int depth_of_work = 0;
 
@@ -41,6 +43,7 @@ ThreadPool::ThreadPool(int num_threads)
       spin_ns_(num_threads_ <= available_cpus() ? 30'000 : 0),
       slots_(new Slot[static_cast<std::size_t>(num_threads_)]) {
   threads_.reserve(static_cast<std::size_t>(num_threads_));
+  errands_.reserve(kUsualErrands);
   start_surviving();
 }
 
@@ -58,8 +61,13 @@ ThreadPool::~ThreadPool() {
   for (base::Thread& thread : threads_) thread.join();
 }
 
+// What a worker of the parent had begun is to be done again.
 void ThreadPool::after_fork(bool in_child) {
+  if (in_child)
+    for (Errand* errand : errands_) errand->begun = false;
+  errands_mutex_.unlock();
   if (!in_child) return;
+  num_started_.store(0, std::memory_order_relaxed);
   for (base::Thread& thread : threads_) thread.forget();
   threads_.clear();
   if (theirs_ == nullptr) slots_.reset(new Slot[static_cast<std::size_t>(num_threads_)]);
@@ -74,6 +82,7 @@ int ThreadPool::start_workers(int count) {
     std::optional<base::Thread> thread = base::Thread::start("hloom-worker", [this, worker] { work(worker); });
     if (!thread) break;
     threads_.push_back(*std::move(thread));
+    num_started_.store(worker, std::memory_order_release);
   }
   return std::min(static_cast<int>(threads_.size()), count);
 }
@@ -83,7 +92,11 @@ void ThreadPool::work(int worker) {
   const Within within;
   Slot& slot = slots_[static_cast<std::size_t>(worker)];
   for (std::uint32_t seen = kTaken;;) {
-    const std::uint32_t command = wait_until_changed(slot.command, seen, spin_ns_);
+    std::uint32_t command = wait_until_changed(slot.command, seen, spin_ns_);
+    if ((command & kPoked) != 0) {
+      command = slot.command.fetch_and(~kPoked, std::memory_order_acq_rel) & ~kPoked;
+      run_errands();
+    }
     seen = command | kTaken;
     if (!take(slot, command)) continue;
     if (stop_) return;
@@ -94,8 +107,63 @@ void ThreadPool::work(int worker) {
 
 // True if this thread is the one to do the part of that number.
 bool ThreadPool::take(Slot& slot, std::uint32_t command) {
-  return (command & kTaken) == 0 &&
-         slot.command.compare_exchange_strong(command, command | kTaken, std::memory_order_acq_rel);
+  if ((command & kTaken) != 0) return false;
+  for (std::uint32_t found = command; (found & ~kPoked) == command;)
+    if (slot.command.compare_exchange_weak(found, found | kTaken, std::memory_order_acq_rel)) return true;
+  return false;
+}
+
+bool ThreadPool::take_errand(Errand*& errand) {
+  const std::lock_guard<std::mutex> lock(errands_mutex_);
+  const auto at = std::ranges::find(errands_, false, &Errand::begun);
+  if (at == errands_.end()) return false;
+  errand = *at;
+  errand->begun = true;
+  return true;
+}
+
+void ThreadPool::run_errands() {
+  for (Errand* errand = nullptr; take_errand(errand);) {
+    errand->function(errand->context);
+    {
+      const std::lock_guard<std::mutex> lock(errands_mutex_);
+      std::erase(errands_, errand);
+    }
+    tell(errand->done, Errand::kDone);
+  }
+}
+
+void ThreadPool::send(Errand& errand) {
+  errand.begun = false;
+  errand.done.store(0, std::memory_order_relaxed);
+  if (num_threads_ == 1 || theirs_ != nullptr) {
+    errand.function(errand.context);
+    errand.done.store(Errand::kDone, std::memory_order_relaxed);
+    return;
+  }
+  std::size_t before = 0;
+  {
+    const std::lock_guard<std::mutex> lock(errands_mutex_);
+    before = errands_.size();
+    errands_.push_back(&errand);
+  }
+  if (num_started_.load(std::memory_order_acquire) == 0) start_all();
+  // The last worker first, which the caller's own parts wait for last.
+  const auto others = static_cast<std::size_t>(num_threads_ - 1);
+  poke(slots_[others - before % others].command, kPoked);
+}
+
+void ThreadPool::finish(Errand& errand) {
+  if (errand.done.load(std::memory_order_acquire) == Errand::kDone) return;
+  bool mine = false;
+  {
+    const std::lock_guard<std::mutex> lock(errands_mutex_);
+    const auto at = std::ranges::find(errands_, &errand);
+    mine = at != errands_.end() && !errand.begun;
+    if (mine) errands_.erase(at);
+  }
+  if (mine) return errand.function(errand.context);
+  wait_until_changed(errand.done, 0, spin_ns_);
 }
 
 bool ThreadPool::start_all() {

@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "hloom/worker_pool.h"
 #include "runtime/forks.h"
+#include "runtime/waiting.h"
 
 namespace hloom::runtime {
 
@@ -110,8 +111,10 @@ class ThreadPool final : public SurvivesFork {
   int start_workers(int count);
   void work(int worker);
   static bool take(Slot& slot, std::uint32_t command);
+  void run_errands();
+  bool take_errand(Errand*& errand);
   void run_on_theirs(int workers, Body body, void* context);
-  void before_fork() override {}
+  void before_fork() override { errands_mutex_.lock(); }
   void after_fork(bool in_child) override;
 
   const int num_threads_;
@@ -125,6 +128,9 @@ class ThreadPool final : public SurvivesFork {
   void* context_ = nullptr;
   int workers_ = 0;
   bool stop_ = false;
+  std::atomic<int> num_started_ = 0;  ///< workers
+  std::mutex errands_mutex_;
+  std::vector<Errand*> errands_;      ///< sent, and not done
 };
 
 /// The pool of available_cpus() threads that everything in the process shares unless told otherwise. It never ends.

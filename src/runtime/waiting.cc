@@ -64,6 +64,13 @@ void tell(Word& word, std::uint32_t number) {
   if ((word.exchange(number, std::memory_order_acq_rel) & kAsleep) != 0) futex(word, FUTEX_WAKE_PRIVATE, 1);
 }
 
+void poke(Word& word, std::uint32_t bit) {
+  std::uint32_t before = word.load(std::memory_order_relaxed);
+  while (!word.compare_exchange_weak(before, (before & ~kAsleep) | bit, std::memory_order_acq_rel)) {
+  }
+  if ((before & kAsleep) != 0) futex(word, FUTEX_WAKE_PRIVATE, 1);
+}
+
 void wait_with_others(Word& word, std::uint32_t seen, std::int64_t spin_ns) {
   if (spin_until_changed(word, seen, kAsleep, spin_ns)) return;
   std::uint32_t found = seen;

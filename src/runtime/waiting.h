@@ -14,7 +14,10 @@ inline constexpr std::uint32_t kAsleep = 1;
 /// Returns when the word is not `seen`, with what it is. Needs: only this thread waits for it.
 std::uint32_t wait_until_changed(Word& word, std::uint32_t seen, std::int64_t spin_ns);
 
-/// Writes the word and wakes who waits. The two are for words for which one thread waits.
+/// Sets a bit of the word and wakes who waits.
+void poke(Word& word, std::uint32_t bit);
+
+/// Writes the word and wakes who waits. The three are for words for which one thread waits.
 void tell(Word& word, std::uint32_t number);
 
 /// Returns when the word, without its lowest bit, is not `seen`. Any number of threads may wait.

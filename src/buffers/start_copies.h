@@ -1,0 +1,14 @@
+// Copies between memory spaces that go on beside other work.
+#pragma once
+
+#include "hlo/module.h"
+
+namespace hloom::buffers {
+
+/// Makes a copy-start and a copy-done of each large copy from one memory space to another that has work to go on beside: a
+/// fetch into the arena starts early enough to be done when it is wanted, but no earlier, since its memory is taken from
+/// there on; all are awaited where somebody needs them, or may write over what they read.
+/// Needs: a module that schedule() has seen. Cost: a pass over the computation for each such copy.
+void start_copies(hlo::Module&);
+
+}  // namespace hloom::buffers
