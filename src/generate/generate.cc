@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "generate/literals.h"
+#include "generate/places.h"
 #include "generate/scope.h"
 #include "hlo/verify.h"
 
@@ -24,13 +25,15 @@ Instruction* draw_root(Scope& s) {
   return s.random().chance(10) ? s.computation().add_tuple({tuple, s.pick()}) : tuple;
 }
 
-void draw_layout(Random& random, Shape& shape) {
+void draw_layout(Draw& draw, Shape& shape) {
+  Random& random = draw.random;
   if (shape.is_tuple()) {
-    for (Shape& e : shape.elements()) draw_layout(random, e);
+    for (Shape& e : shape.elements()) draw_layout(draw, e);
     return;
   }
+  if (draw.placed && random.chance(30)) draw_place(random, shape);
   if (shape.rank() < 2 || !random.chance(50)) return;
-  Layout layout = Layout::descending(shape.rank());
+  Layout layout = shape.layout();
   random.shuffle(layout.minor_to_major);
   shape.set_layout(layout);
 }
@@ -39,15 +42,15 @@ void draw_layout(Random& random, Shape& shape) {
 void draw_border(Draw& draw) {
   hlo::Computation& entry = *draw.module->entry();
   hlo::ModuleConfig& config = draw.module->config();
-  const bool drawn = !draw.scheduled && draw.random.chance(30);
+  const bool drawn = !draw.scheduled && (draw.placed || draw.random.chance(30));
   for (Instruction* p : entry.parameters()) {
     Shape shape = p->shape();
-    if (drawn) draw_layout(draw.random, shape);
+    if (drawn) draw_layout(draw, shape);
     p->set_shape(shape);
     config.entry_parameters.push_back(std::move(shape));
   }
   config.entry_result = entry.root()->shape();
-  if (drawn) draw_layout(draw.random, config.entry_result);
+  if (drawn) draw_layout(draw, config.entry_result);
   config.has_entry_layout = true;
 }
 
@@ -97,7 +100,7 @@ bool is_wild(std::uint64_t seed) { return stream(seed).pick(0, 7) == 0; }
 
 std::unique_ptr<hlo::Module> module(std::uint64_t seed, const Options& options) {
   auto made = std::make_unique<hlo::Module>("drawn_" + std::to_string(seed));
-  Draw draw{stream(seed), made.get(), options.max_elements, false, false, 0, {}};
+  Draw draw{stream(seed), made.get(), options.max_elements, false, false, false, 0, {}};
   draw.wild = draw.random.pick(0, 7) == 0;
   draw.scheduled = draw.random.chance(10);
   if (draw.random.chance(40)) draw.max_elements /= 10;
@@ -111,6 +114,8 @@ std::unique_ptr<hlo::Module> module(std::uint64_t seed, const Options& options) 
   scope.steps(steps);
   made->entry()->set_root(draw_root(scope));
   made->remove_unreachable();
+  draw.placed = draw.random.chance(12);
+  if (draw.placed) draw_places(draw);
   draw_border(draw);
   draw_donations(draw);
   if (draw.scheduled) schedule(draw);

@@ -22,7 +22,8 @@ struct Options {
 /// A module that verifies, the same for the same seed and options. Opcodes and types come about as often as in real
 /// programs, but rare ones more often. Floats are small integers, so that sums are exact in any order, except in one
 /// module of eight. Loops end after few iterations. Computations: the entry, loops, branches, calls, fusions.
-/// The entry's layouts, donations and the schedule are drawn too.
+/// The entry's layouts, donations and the schedule are drawn too; in one module of eight memory spaces and splits, with
+/// copies from one place to another and back.
 std::unique_ptr<hlo::Module> module(std::uint64_t seed, const Options& = {});
 
 /// Values for the leaves of the entry's parameters: small integers; in the modules that say so also fractions,

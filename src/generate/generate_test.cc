@@ -44,14 +44,19 @@ TEST(Generate, ModulesRunInTheInterpreter) {
 // What real programs have comes, and the rare things too.
 TEST(Generate, EveryKindOfInstructionComes) {
   std::map<hlo::Opcode, int> seen;
-  int scheduled = 0, donating = 0, wild = 0;
+  int scheduled = 0, donating = 0, wild = 0, placed = 0, split = 0;
   for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     const auto drawn = module(seed);
     scheduled += drawn->config().is_scheduled;
     donating += !drawn->config().aliases.empty();
     wild += is_wild(seed);
     for (const hlo::Computation& c : drawn->computations())
-      for (const hlo::Instruction& i : c.instructions()) ++seen[i.opcode()];
+      for (const hlo::Instruction& i : c.instructions()) {
+        ++seen[i.opcode()];
+        if (!i.shape().is_array() || !i.shape().has_layout()) continue;
+        placed += i.shape().layout().memory_space() != 0;
+        split += !i.shape().layout().parts().splits.empty();
+      }
   }
   using hlo::Opcode;
   for (const Opcode op : {Opcode::While,
@@ -80,6 +85,8 @@ TEST(Generate, EveryKindOfInstructionComes) {
                           Opcode::BitcastConvert,
                           Opcode::OptBarrier,
                           Opcode::Clamp,
+                          Opcode::Copy,
+                          Opcode::CopyStart,
                           Opcode::IsFinite,
                           Opcode::ReducePrecision,
                           Opcode::Fft,
@@ -93,6 +100,8 @@ TEST(Generate, EveryKindOfInstructionComes) {
   EXPECT_GE(scheduled, 50);
   EXPECT_GE(donating, 50);
   EXPECT_GE(wild, 100);
+  EXPECT_GE(placed, 100);
+  EXPECT_GE(split, 50);
 }
 
 }  // namespace

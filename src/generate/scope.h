@@ -25,6 +25,7 @@ struct Draw {
   std::int64_t max_elements;
   bool wild;       ///< floats are not kept small integers
   bool scheduled;  ///< layouts bind and fusions are there already
+  bool placed;     ///< arrays lie in memory spaces, and are split
   int steps_left;  ///< in the whole module
   std::unordered_map<std::string, hlo::Computation*> reducers;
 };
