@@ -285,6 +285,45 @@ TEST(PropagateMemorySpace, Scenario17_ACallInAFusedComputationIsRefused) {
   EXPECT_THAT(message, HasSubstr("n: a call in the fused computation f"));
 }
 
+// Boundaries of one module leave each other alone: all places that are not the default, by name.
+TEST(PropagateMemorySpace, Scenario18_AllBoundariesOfOneModule) {
+  const After a = propagated(R"(HloModule m
+f1 { p1 = f32[8] parameter(0) q1 = f32[8] parameter(1) r1 = f32[8] parameter(2) s1 = f32[8] add(p1, q1)
+  ROOT t1 = f32[8] add(s1, r1) }
+f2 { p2 = f32[8] parameter(0) n2 = f32[8] negate(p2) m2 = f32[8] abs(p2) ROOT t2 = (f32[8], f32[8]) tuple(n2, m2) }
+g3 { gp3 = f32[2,4] parameter(0) ROOT gb3 = f32[8] bitcast(gp3) }
+f3 { p3 = f32[2,4] parameter(0) b3 = f32[8] fusion(p3), kind=kLoop, calls=g3 ROOT n3 = f32[8] negate(b3) }
+g4 { gp4 = f32[2,4] parameter(0) ROOT gb4 = f32[8] bitcast(gp4) }
+f4 { p4 = f32[2,4] parameter(0) n4 = f32[2,4] negate(p4) ROOT b4 = f32[8] fusion(n4), kind=kLoop, calls=g4 }
+f5 { p5 = f32[8] parameter(0) u5 = f32[2] parameter(1) i5 = s32[] parameter(2)
+  ROOT d5 = f32[8] dynamic-update-slice(p5, u5, i5) }
+ENTRY e {
+  x1 = f32[8]{0:S(1)SC(0:4)} parameter(0)
+  y1 = f32[8]{0:S(2)} parameter(1)
+  z1 = f32[8] parameter(2)
+  w1 = f32[8]{0:S(5)} fusion(x1, y1, z1), kind=kLoop, calls=f1
+  w2 = (f32[8]{0:S(1)}, f32[8]{0:S(2)}) fusion(z1), kind=kLoop, calls=f2
+  x3 = f32[2,4]{1,0:S(1)} parameter(3)
+  w3 = f32[8] fusion(x3), kind=kLoop, calls=f3
+  x4 = f32[2,4] parameter(4)
+  w4 = f32[8]{0:S(1)} fusion(x4), kind=kLoop, calls=f4
+  u = f32[2] parameter(5)
+  i = s32[] parameter(6)
+  w5 = f32[8]{0:S(5)} fusion(w1, u, i), kind=kLoop, calls=f5
+  ROOT r = (f32[8], f32[8]{0:S(1)}, f32[8]{0:S(5)}) tuple(w3, w4, w5)
+})");
+  std::set<std::string> places;
+  for (const hlo::Computation& c : a.module->computations())
+    for (const Instruction& i : c.instructions())
+      for (std::int64_t leaf = 0; leaf < num_leaves(i.shape()); ++leaf)
+        if (const std::string place = a.place(i.name(), leaf); place != "0")
+          places.insert(i.name() + "{" + std::to_string(leaf) + "} " + place);
+  EXPECT_EQ(places, (std::set<std::string>{"p1{0} 1 SC(0:4)", "q1{0} 2", "t1{0} 5", "n2{0} 1", "m2{0} 2", "t2{0} 1",
+                                           "t2{1} 2", "gp3{0} 1", "p3{0} 1", "gb4{0} 1", "b4{0} 1", "p5{0} 5",
+                                           "d5{0} 5", "x1{0} 1 SC(0:4)", "y1{0} 2", "w1{0} 5", "w2{0} 1", "w2{1} 2",
+                                           "x3{0} 1", "w4{0} 1", "w5{0} 5", "r{1} 1", "r{2} 5"}));
+}
+
 TEST(PropagateMemorySpace, Scenario19_ASecondRunFindsNothing) {
   const After a = propagated(one_leaf_twice("{0:S(1)}", "{0:S(1)}"));
   EXPECT_EQ(a.changed, Changed::Yes);

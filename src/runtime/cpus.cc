@@ -33,13 +33,13 @@ int quota_v1(const std::string& folder) {
   return whole_cpus(quota_us, std::atof(contents(folder + "/cpu.cfs_period_us").c_str()));
 }
 
+}  // namespace
+
 int affinity_cpus() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
   return static_cast<int>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));  // more processors than the set holds
 }
-
-}  // namespace
 
 int cgroup_cpus(const std::string& root, std::string_view membership) {
   int result = 0;

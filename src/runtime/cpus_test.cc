@@ -1,5 +1,9 @@
 #include "runtime/cpus.h"
 
+#include <sched.h>
+
+#include <thread>
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -56,6 +60,19 @@ TEST_F(Cpus, JunkIsNoQuota) {
   EXPECT_EQ(cgroup_cpus(root_, "0::/a\nnonsense\n::\n0:\n0::relative\n"), 0);
   write("a/cpu.max", "100 0\n");
   EXPECT_EQ(cgroup_cpus(root_, "0::/a\n"), 0);
+}
+
+TEST_F(Cpus, AffinityCounts) {
+  std::thread([] {
+    cpu_set_t before, one;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+    EXPECT_EQ(affinity_cpus(), CPU_COUNT(&before));
+    CPU_ZERO(&one);
+    for (int cpu = CPU_SETSIZE; CPU_COUNT(&one) == 0 && cpu-- > 0;)
+      if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);  // of this thread alone
+    EXPECT_EQ(affinity_cpus(), 1);
+  }).join();
 }
 
 TEST_F(Cpus, ThisProcessHasAtLeastOne) { EXPECT_GE(available_cpus(), 1); }

@@ -166,6 +166,42 @@ TEST(Executor, WhileRunsUntilThePredicateIsFalse) {
     EXPECT_EQ(run_state(*program, Ints(4), {limit, 0, 0, 0}, pool)[0], std::max(limit, 0) + 1);
 }
 
+// x -= 1 in each element; in the call before, the block of the first negative one fails.
+void decrement(void* const* buffers, std::int64_t begin, std::int64_t end, void*) {
+  for (std::int64_t i = begin * kBlock; i < end * kBlock; ++i) --ints(buffers, 0)[i];
+}
+
+TEST(Executor, ErrorsInConditionsAndBodiesOfLoopsEndTheRun) {
+  constexpr Slice kStatus{4, 0, sizeof(base::RunStatus)};
+  Step check = call("checker", refuse_negative, {kStatus, kState});
+  std::get<Call>(check.of).may_fail = true;
+  const Step down = call("decrement", decrement, {kState}), up = call("increment", increment, {kState});
+  for (const bool in_condition : {false, true})
+    for (const bool known : {false, true}) {
+      if (known && in_condition) continue;
+      While loop;
+      if (known) {
+        loop.trip_count = 1000;
+      } else {
+        loop.condition = {call("less", less, {kState, kLimit, kPredicate})};
+        loop.predicate = kPredicate;
+      }
+      (in_condition ? loop.condition : loop.body).insert((in_condition ? loop.condition : loop.body).begin(), check);
+      loop.body.push_back(down);
+      Program program = state_program(4, {{loop}, up});
+      program.allocations.push_back({Kind::Status, 0, sizeof(base::RunStatus)});
+      const auto made = executor(std::move(program));
+      for (const int threads : {1, 2}) {
+        ThreadPool pool(threads);
+        Ints x(4, 5), limit(4, 100);
+        const Expected<> failed = run(*made, {bytes(x), bytes(limit)}, {bytes(x)}, pool);
+        ASSERT_FALSE(failed);
+        EXPECT_EQ(failed.error().message(), "checker: block 0");
+        EXPECT_EQ(x[0], -1);  // nothing behind it has run
+      }
+    }
+}
+
 TEST(Executor, KnownTripsAndNestedLoops) {
   ThreadPool pool(1);
   for (std::int64_t outer : {0, 1, 3})

@@ -191,11 +191,11 @@ struct Outcome {
   std::string error;
 };
 
-Outcome run(const Executor& executor, ThreadPool& pool) {
+Outcome run(const Executor& executor, ThreadPool& pool, const RunOptions& options = {}) {
   Outcome outcome;
   for (std::int64_t i = 0; i < kElements; ++i) outcome.state[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i * i);
   const std::span<std::byte> memory[] = {std::as_writable_bytes(std::span(outcome.state))};
-  if (const Expected<> done = executor.execute(memory, memory, pool); !done) outcome.error = done.error().message();
+  if (const Expected<> done = executor.execute(memory, memory, pool, options); !done) outcome.error = done.error().message();
   return outcome;
 }
 
@@ -208,6 +208,23 @@ TEST(GraphRun, AnyNumberOfThreadsGivesTheSame) {
     EXPECT_EQ(want.error, "");
     for (ThreadPool* pool : {&two, &four, &two})
       ASSERT_EQ(run(*executor, *pool).state, want.state) << round << " on " << pool->num_threads();
+  }
+}
+
+TEST(GraphRun, ObservedRunsGiveTheSame) {
+  std::mt19937 random(8);
+  ThreadPool three(3);
+  for (int round = 0; round < 30; ++round) {
+    const auto executor = *Executor::create(mixing(random_steps(random, 2 + random() % 60, round % 2 == 1)));
+    const Outcome want = run(*executor, three);
+    std::int64_t events = 0;
+    const std::function<void(const StepEvent&)> observer = [&](const StepEvent&) { ++events; };
+    const Outcome got = run(*executor, three, {.observer = &observer});
+    EXPECT_EQ(got.error, want.error);
+    if (want.error.empty()) {
+      EXPECT_EQ(got.state, want.state);
+    }
+    EXPECT_GT(events, 0);
   }
 }
 

@@ -1,16 +1,20 @@
 #include "hloom/host_allocator.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <random>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -128,6 +132,101 @@ TEST(HostAllocator, FailedMapIsToldAndNothingIsKept) {
   EXPECT_EQ(allocator.statistics().num_chunks, 0);
   hooks.fail_map = false;
   EXPECT_TRUE(allocator.allocate(100));
+}
+
+// Whatever fails, and when: a chunk whose map has failed is never unmapped, each other one once, and those that are there
+// serve on.
+TEST(HostAllocator, AFailureIsOfOneChunk) {
+  Hooks hooks;
+  {
+    HostAllocator allocator(hooks.options());
+    const HostBuffer first = *allocator.allocate(100);
+    hooks.fail_map = true;
+    for (int round = 0; round < 3; ++round) {
+      EXPECT_EQ(allocator.allocate(8 << 20).error().message(), "device is gone");
+      EXPECT_EQ(allocator.warm(16 << 20).error().message(), "device is gone");
+      EXPECT_EQ(allocator.allocate({.size_bytes = 1, .device = 2}).error().message(), "device is gone");
+      EXPECT_TRUE(allocator.allocate(1000));  // in the chunk that is there
+    }
+    EXPECT_EQ(allocator.statistics().num_chunks, 1);
+    EXPECT_EQ(allocator.statistics().num_buffers, 1);
+    EXPECT_EQ(allocator.statistics().bytes_in_use, 128);
+    EXPECT_EQ(hooks.unmaps, 0);
+    hooks.fail_map = false;
+    hooks.fail_unmap = true;
+    EXPECT_TRUE(allocator.allocate(8 << 20));
+    allocator.trim();
+    EXPECT_EQ(hooks.unmaps, 1);
+    allocator.trim();
+    EXPECT_EQ(hooks.unmaps, 1);
+  }
+  EXPECT_EQ(hooks.unmaps, 2);
+  EXPECT_TRUE(hooks.mapped.empty());
+}
+
+bool is_mapped(const std::byte* page) {
+  unsigned char present = 0;
+  return mincore(const_cast<std::byte*>(page), 1, &present) == 0 || errno != ENOMEM;
+}
+
+TEST(HostAllocator, TrimmedMemoryIsTheSystemsAgain) {
+  HostAllocator allocator;
+  HostBuffer kept = *allocator.allocate({.size_bytes = 6 << 20, .alignment = 4096});
+  const std::byte* gone = allocator.allocate({.size_bytes = 32 << 20, .alignment = 4096})->data();
+  EXPECT_TRUE(is_mapped(gone));
+  allocator.trim();
+  EXPECT_FALSE(is_mapped(gone));
+  EXPECT_TRUE(is_mapped(kept.data()));
+  EXPECT_EQ(allocator.statistics().num_chunks, 1);
+}
+
+// The flags of the mapping that holds an address.
+std::string flags_of(const std::byte* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    std::istringstream text(line);
+    if (text >> std::hex >> begin >> dash >> end && dash == '-')
+      inside = begin <= reinterpret_cast<std::uintptr_t>(address) && reinterpret_cast<std::uintptr_t>(address) < end;
+    if (inside && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return "";
+}
+
+TEST(HostAllocator, LargeChunksAskForHugePages) {
+  HostAllocator allocator;
+  const HostBuffer large = *allocator.allocate(16 << 20), small = *allocator.allocate(100);
+  const std::string flags = flags_of(large.data());
+  if (flags.empty()) GTEST_SKIP() << "the system does not tell";
+  EXPECT_NE(flags.find(" hg "), std::string::npos) << flags;
+  EXPECT_EQ(address(large) % (2 << 20), 0u);
+}
+
+// Against a list of what is there.
+TEST(HostAllocator, StatisticsCountWhatIsThere) {
+  HostAllocator allocator;
+  std::mt19937 random(5);
+  std::vector<HostBuffer> buffers(30);
+  std::int64_t peak = 0;
+  for (int step = 0; step < 3000; ++step) {
+    HostBuffer& buffer = buffers[random() % buffers.size()];
+    buffer = {};
+    if (random() % 3 != 0) buffer = *allocator.allocate(static_cast<std::int64_t>(random() % (random() % 10 == 0 ? 3'000'000 : 9000)));
+    std::int64_t bytes = 0, count = 0;
+    for (const HostBuffer& b : buffers) {
+      count += b.data() != nullptr;
+      bytes += b.data() == nullptr ? 0 : std::max<std::int64_t>((b.size_bytes() + 63) / 64 * 64, 64);
+    }
+    peak = std::max(peak, bytes);
+    const HostAllocator::Statistics s = allocator.statistics();
+    ASSERT_EQ(s.bytes_in_use, bytes);
+    ASSERT_EQ(s.num_buffers, count);
+    ASSERT_EQ(s.peak_bytes_in_use, peak);
+    ASSERT_GE(s.bytes_cached, 0);
+    ASSERT_GE(s.num_chunks, count > 0 ? 1 : 0);
+  }
 }
 
 TEST(HostAllocator, FailedUnmapIsLoggedAndTheChunkGoes) {
