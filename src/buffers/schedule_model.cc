@@ -70,7 +70,7 @@ void ScheduleModel::add(const Instruction& i, const Peaks& peaks) {
   add_edges(i, node, number);
   if (!is_alias(i))
     for (const Instruction* operand : i.operands()) add_reads(locals_.at(operand), node, number);
-  if (const Instruction* start = collective_start(i)) {
+  if (const Instruction* start = start_of(i)) {
     add_reads(locals_.at(start), node, number);
     for (const Instruction* operand : start->operands()) add_reads(locals_.at(operand), node, number);
   }

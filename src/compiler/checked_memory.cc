@@ -76,7 +76,7 @@ Expected<CheckedMemory> CheckedMemory::create(const runtime::Program& program) {
       bytes = base::AlignedBytes(a.size_bytes + 2 * kGuard);
       if (memory.is_watched) fill(copy, bytes.bytes());
       if (a.kind != Allocation::Kind::Constant) continue;
-      std::ranges::copy(program.constants[static_cast<std::size_t>(a.number)].bytes(), bytes.data() + kGuard);
+      std::ranges::copy(program.constants[static_cast<std::size_t>(a.number)], bytes.data() + kGuard);
     }
     if (a.kind == Allocation::Kind::Constant && a.size_bytes > 0) memory.stretches[0] = {a.size_bytes, {}};
   }

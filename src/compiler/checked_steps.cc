@@ -99,7 +99,7 @@ class Builder {
       for (CheckedStep& inner : TRY(computation(*i.to_apply()))) to.push_back(std::move(inner));
       return {};
     }
-    const bool is_done = buffers::collective_start(i) != nullptr;
+    const bool is_done = buffers::start_of(i) != nullptr;
     if (i.opcode() == Opcode::Parameter || i.opcode() == Opcode::Constant || (buffers::is_alias(i) && !is_done)) return {};
     CheckedStep step;
     step.instruction = &i;
@@ -127,7 +127,7 @@ class Builder {
 
   // A collective writes when it is done.
   Expected<> add_work(const Instruction& i, CheckedStep& step) {
-    const Instruction* start = buffers::collective_start(i);
+    const Instruction* start = buffers::start_of(i);
     const Instruction& source = start == nullptr ? i : *start;
     for (const Instruction* operand : source.operands()) add_places(*operand, step.reads);
     for (std::int64_t leaf = 0; leaf < c_.assignment.num_leaves(source); ++leaf)

@@ -288,8 +288,8 @@ TEST(PropagateMemorySpace, Scenario17_ACallInAFusedComputationIsRefused) {
 // Boundaries of one module leave each other alone: all places that are not the default, by name.
 TEST(PropagateMemorySpace, Scenario18_AllBoundariesOfOneModule) {
   const After a = propagated(R"(HloModule m
-f1 { p1 = f32[8] parameter(0) q1 = f32[8] parameter(1) r1 = f32[8] parameter(2) s1 = f32[8] add(p1, q1)
-  ROOT t1 = f32[8] add(s1, r1) }
+f1 { p1 = f32[8] parameter(0) q1 = f32[8] parameter(1) r1 = f32[8] parameter(2) a1 = f32[8] add(p1, q1)
+  ROOT t1 = f32[8] add(a1, r1) }
 f2 { p2 = f32[8] parameter(0) n2 = f32[8] negate(p2) m2 = f32[8] abs(p2) ROOT t2 = (f32[8], f32[8]) tuple(n2, m2) }
 g3 { gp3 = f32[2,4] parameter(0) ROOT gb3 = f32[8] bitcast(gp3) }
 f3 { p3 = f32[2,4] parameter(0) b3 = f32[8] fusion(p3), kind=kLoop, calls=g3 ROOT n3 = f32[8] negate(b3) }

@@ -46,7 +46,7 @@ std::int64_t size(const hlo::Module& module) {
 // Random programs, with the presence of an opcode in the place of a fault.
 TEST(Shrink, LeavesLittleButTheFault) {
   int found = 0;
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < 240; ++seed) {
     Program program{generate::module(seed), {}, true};
     program.arguments = generate::arguments(*program.module, seed);
     if (!has(*program.module, Opcode::Transpose)) continue;
