@@ -151,7 +151,10 @@ HyperbolicParts<B> hyperbolic_parts(Value<B, double> x) {
   using V = Value<B, double>;
   const auto parts = split_exponent(abs(x));
   const V p = parts.r + (parts.tail() + parts.r_low());
-  const V d = p / (1 + p);
+  const auto sum = exact_sum_ordered(p(1), p);  // e^r, so that d is p over it
+  const V quotient = p / sum.high;
+  const V left = fma(-quotient, sum.high, p) - quotient * sum.low;
+  const V d = fma(left, 1 - quotient, quotient);
   // Beyond n = 60, w counts nothing.
   const V few = smaller(60.0, parts.n.number);
   const V w = power_of_two(round_product(few, -2.0));
