@@ -257,7 +257,7 @@ int main(int argc, char** argv) {
   CLI::App app("Measures the functions of compiled programs and prints a table of their errors");
   std::vector<std::string> names;
   app.add_option("FUNCTION", names, "Opcodes; all without");
-  app.add_option("--types", hloom::measure::types, "f16, bf16, f32, f64, c64, c128; all without")->delimiter(',');
+  app.add_option("--types", hloom::measure::types, "f16, bf16, f32, f64, c64, c128; all without")->delimiter(',')->allow_extra_args(false);
   app.add_option("--share", hloom::measure::share, "Share of the inputs to take")->check(CLI::Range(0.0, 1.0));
   CLI11_PARSE(app, argc, argv);
   hloom::measure::measure({names.begin(), names.end()});
