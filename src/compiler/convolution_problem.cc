@@ -1,22 +1,9 @@
 #include "compiler/convolution_problem.h"
 
 #include "hlo/rare.h"
+#include "kernels/builder.h"
 
 namespace hloom::compiler {
-namespace {
-
-std::vector<std::int64_t> strides_of(const Shape& shape) {
-  std::vector<std::int64_t> strides(shape.dims().size());
-  std::int64_t stride = 1;
-  for (const std::int64_t d : shape.layout().minor_to_major) {
-    strides[static_cast<std::size_t>(d)] = stride;
-    stride *= shape.dim(d);
-  }
-  return strides;
-}
-
-}  // namespace
-
 bool is_rare_convolution(const hlo::Instruction& i) {
   return i.opcode() == hlo::Opcode::Convolution && hlo::is_rare(i);
 }
@@ -25,8 +12,8 @@ library::ConvolutionProblem convolution_problem(const hlo::Instruction& i) {
   const auto& c = i.attr<hlo::ConvolutionAttr>();
   const Shape &input = i.operand(0)->shape(), &kernel = i.operand(1)->shape();
   const bool sliced = i.operand(0)->opcode() == hlo::Opcode::Slice;
-  std::vector<std::int64_t> from = strides_of(sliced ? i.operand(0)->operand(0)->shape() : input);
-  const std::vector<std::int64_t> by = strides_of(kernel), to = strides_of(i.shape());
+  std::vector<std::int64_t> from = kernels::strides_of(sliced ? i.operand(0)->operand(0)->shape() : input);
+  const std::vector<std::int64_t> by = kernels::strides_of(kernel), to = kernels::strides_of(i.shape());
   const auto u = [](std::int64_t d) { return static_cast<std::size_t>(d); };
   library::ConvolutionProblem p;
   p.is_double = i.shape().dtype() == DType::F64;

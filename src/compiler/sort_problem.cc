@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "hlo/sort_keys.h"
+#include "kernels/builder.h"
 
 namespace hloom::compiler {
 namespace {
@@ -33,12 +34,7 @@ std::uint64_t infinity_of(DType type) {
 }
 
 library::SortArray array_of(const Shape& shape, std::int64_t along) {
-  std::vector<std::int64_t> strides(shape.dims().size());
-  std::int64_t stride = 1;
-  for (const std::int64_t d : shape.layout().minor_to_major) {
-    strides[static_cast<std::size_t>(d)] = stride;
-    stride *= shape.dim(d);
-  }
+  std::vector<std::int64_t> strides = kernels::strides_of(shape);
   library::SortArray array{byte_width(shape.dtype()), strides[static_cast<std::size_t>(along)], std::move(strides)};
   array.outer_strides.erase(array.outer_strides.begin() + along);
   return array;

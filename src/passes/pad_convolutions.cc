@@ -74,9 +74,10 @@ Instruction* convolution(Make& make, Instruction* input, Instruction* kernel, co
   Instruction* result = make.op(Opcode::Convolution, Shape::array(like.shape().dtype(), like.shape().dims()), {input, kernel});
   auto& attr = result->mutable_attr<ConvolutionAttr>();
   attr = like.attr<ConvolutionAttr>();
-  if (!whole) hlo::mark_rare(*result);
-  if (!whole) return result;
-  for (WindowDim& w : attr.window) w.pad_low = w.pad_high = 0, w.lhs_dilate = 1;
+  if (whole)
+    for (WindowDim& w : attr.window) w.pad_low = w.pad_high = 0, w.lhs_dilate = 1;
+  else
+    hlo::mark_rare(*result);
   return result;
 }
 
