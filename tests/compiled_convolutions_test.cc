@@ -10,6 +10,7 @@
 #include "compiler/execute_literals.h"
 #include "compiler/read_program.h"
 #include "interp/interpret.h"
+#include "run_compiled.h"
 
 namespace hloom {
 namespace {
@@ -61,16 +62,9 @@ void expect_as_interpreted(const std::string& text, bool finite, int threads) {
   }
   const auto want = interp::interpret(**module, arguments);
   ASSERT_TRUE(want) << want.error().message();
-  auto program = compiler::compile(std::move(*module), {});
-  ASSERT_TRUE(program) << program.error().message();
-  const std::vector<Shape> parameters = compiler::parameter_leaves(*program->module),
-                           results = compiler::result_leaves(*program->module);
-  const auto executor = runtime::Executor::create(std::move(program->program));
-  ASSERT_TRUE(executor);
-  runtime::ThreadPool pool(threads);
-  const auto got = compiler::execute_literals(**executor, parameters, results, arguments, pool);
-  ASSERT_TRUE(got) << got.error().message();
-  expect_equal<T>(got->front(), *want);
+  const std::vector<hlo::Literal> got = run_compiled(std::move(*module), arguments, threads);
+  ASSERT_FALSE(got.empty());
+  expect_equal<T>(got.front(), *want);
 }
 
 // Few products, and as many as it takes for padding to go into the input.

@@ -10,6 +10,7 @@
 #include "compiler/execute_literals.h"
 #include "compiler/read_program.h"
 #include "interp/interpret.h"
+#include "run_compiled.h"
 
 namespace hloom {
 namespace {
@@ -37,18 +38,11 @@ void expect_as_interpreted(const std::string& text, int threads) {
   for (const hlo::Instruction* p : (*module)->entry()->parameters()) arguments.push_back(random_literal(p->shape(), random));
   const auto want = interp::interpret(**module, arguments);
   ASSERT_TRUE(want) << want.error().message();
-  auto program = compiler::compile(std::move(*module), {});
-  ASSERT_TRUE(program) << program.error().message();
-  const std::vector<Shape> parameters = compiler::parameter_leaves(*program->module),
-                           results = compiler::result_leaves(*program->module);
-  const auto executor = runtime::Executor::create(std::move(program->program));
-  ASSERT_TRUE(executor);
-  runtime::ThreadPool pool(threads);
-  const auto got = compiler::execute_literals(**executor, parameters, results, arguments, pool);
-  ASSERT_TRUE(got) << got.error().message();
-  for (std::size_t k = 0; k < got->size(); ++k) {
+  const std::vector<hlo::Literal> got = run_compiled(std::move(*module), arguments, threads);
+  ASSERT_FALSE(got.empty());
+  for (std::size_t k = 0; k < got.size(); ++k) {
     const hlo::Literal& leaf = want->shape().is_tuple() ? want->elements()[k] : *want;
-    EXPECT_TRUE(std::ranges::equal((*got)[k].bytes(), leaf.bytes())) << "leaf " << k;
+    EXPECT_TRUE(std::ranges::equal(got[k].bytes(), leaf.bytes())) << "leaf " << k;
   }
 }
 
