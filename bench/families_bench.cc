@@ -31,6 +31,7 @@ struct Case {
 };
 
 #define HLOOM_SUM "sum { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT s = f32[] add(x, y) }\n"
+#define HLOOM_MAX "max { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT s = f32[] maximum(x, y) }\n"
 #define HLOOM_LESS "less { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT s = pred[] compare(x, y), direction=LT, type=TOTALORDER }\n"
 
 const Case kCases[] = {
@@ -82,6 +83,11 @@ const Case kCases[] = {
      "ENTRY e { p = f32[R,C] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[R,C] reduce-window(p, z), window={size=1xC pad=0_0xI_0}, to_apply=sum }"},
     {"window/sum_3x3", HLOOM_SUM
      "ENTRY e { p = f32[R,C] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[R,C] reduce-window(p, z), window={size=3x3 pad=1_1x1_1}, to_apply=sum }"},
+    {"window/max_3x3_channels", HLOOM_MAX
+     "ENTRY e { p = f32[1,K,8,32] parameter(0)\n z = f32[] constant(-inf)\n ROOT r = f32[1,K,8,32] reduce-window(p, z), "
+     "window={size=1x3x3x1 pad=0_0x1_1x1_1x0_0}, to_apply=max }"},
+    {"window/max_15x15", HLOOM_MAX
+     "ENTRY e { p = f32[R,C] parameter(0)\n z = f32[] constant(-inf)\n ROOT r = f32[R,C] reduce-window(p, z), window={size=15x15 pad=7_7x7_7}, to_apply=max }"},
     {"order/sort", HLOOM_LESS "ENTRY e { p = f32[N] parameter(0)\n ROOT r = f32[N] sort(p), dimensions={0}, to_apply=less }"},
     {"order/sort_rows", HLOOM_LESS "ENTRY e { p = f32[R,C] parameter(0)\n ROOT r = f32[R,C] sort(p), dimensions={1}, to_apply=less }"},
     {"order/sort_pairs",
@@ -100,10 +106,30 @@ const Case kCases[] = {
     {"dot/bf16",
      "ENTRY e { p = bf16[S,S] parameter(0)\n q = bf16[S,S] parameter(1)\n ROOT r = bf16[S,S] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
      [](double n) { return 2 * n * std::sqrt(n); }},
+    {"dot/s8",
+     "ENTRY e { p = s8[S,S] parameter(0)\n q = s8[S,S] parameter(1)\n ROOT r = s32[S,S] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
+     [](double n) { return 2 * n * std::sqrt(n); }},
     {"convolution/3x3",
      "ENTRY e { p = f32[1,K,8,32] parameter(0)\n q = f32[3,3,32,32] parameter(1)\n ROOT r = f32[1,K,8,32] convolution(p, q), "
      "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }",
      [](double n) { return 2 * n * 9 * 32; }},
+    {"convolution/bf16",
+     "ENTRY e { p = bf16[1,K,8,32] parameter(0)\n q = bf16[3,3,32,32] parameter(1)\n ROOT r = bf16[1,K,8,32] convolution(p, q), "
+     "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }",
+     [](double n) { return 2 * n * 9 * 32; }},
+    {"convolution/grouped",
+     "ENTRY e { p = f32[1,K,8,32] parameter(0)\n q = f32[3,3,8,32] parameter(1)\n ROOT r = f32[1,K,8,32] convolution(p, q), "
+     "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=4 }",
+     [](double n) { return 2 * n * 9 * 8; }},
+    {"convolution/depthwise",
+     "ENTRY e { p = f32[1,K,8,32] parameter(0)\n q = f32[3,3,1,32] parameter(1)\n ROOT r = f32[1,K,8,32] convolution(p, q), "
+     "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=32 }"},
+    {"convolution/depthwise_planes",
+     "ENTRY e { p = f32[32,8,H,C] parameter(0)\n q = f32[8,1,3,3] parameter(1)\n ROOT r = f32[32,8,H,C] convolution(p, q), "
+     "window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01, feature_group_count=8 }"},
+    {"convolution/depthwise_gradient",
+     "ENTRY e { p = f32[1,K,8,32] parameter(0)\n q = f32[1,K,8,32] parameter(1)\n ROOT r = f32[3,3,1,32] convolution(p, q), "
+     "window={size=Kx8 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf, batch_group_count=32 }"},
     {"fft/256",
      "ENTRY e { p = c64[L,256] parameter(0)\n ROOT r = c64[L,256] fft(p), fft_type=FFT, fft_length={256} }"},
 };
@@ -120,7 +146,7 @@ std::string program(const Case& c, std::int64_t n) {
   const std::int64_t columns = std::min<std::int64_t>(1024, side);
   const std::map<char, std::int64_t> numbers = {{'N', n}, {'S', side}, {'C', columns}, {'R', n / columns}, {'D', 2 * columns},
                                                 {'E', columns + 3}, {'F', columns + 3}, {'G', columns - 3}, {'I', columns - 1}, {'K', n / 256},
-                                                {'L', n / 512}};
+                                                {'L', n / 512}, {'H', std::max<std::int64_t>(1, n / columns / 256)}};
   const auto in_word = [](char x) { return std::isalnum(static_cast<unsigned char>(x)) != 0 || x == '_'; };
   const std::string head = c.in_place ? " HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\n" : " ";
   const std::string text = head + c.text + " ";

@@ -2,35 +2,49 @@
 // numbers, with kernels that are not finite too, of which only the products count that the input has an element for.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <random>
 
 #include "compiler/compile.h"
 #include "compiler/execute_literals.h"
 #include "compiler/read_program.h"
+#include "hlo/narrow_float.h"
 #include "interp/interpret.h"
 #include "run_compiled.h"
 
 namespace hloom {
 namespace {
 
-template <class T>
-void fill(hlo::Literal& literal, std::mt19937_64& random, bool finite) {
-  for (T& x : literal.mutable_data<T>()) x = static_cast<T>(static_cast<int>(random() % 7) - 3);
-  if (finite) return;
-  for (int k = 0; k < 3; ++k) {
-    const T odd[] = {static_cast<T>(INFINITY), static_cast<T>(-INFINITY), static_cast<T>(NAN)};
-    literal.mutable_data<T>()[random() % literal.mutable_data<T>().size()] = odd[k];
-  }
+void put(hlo::Literal& literal, std::int64_t n, double x) {
+  const DType type = literal.dtype();
+  const auto width = static_cast<std::size_t>(byte_width(type));
+  std::uint64_t bits = 0;
+  if (is_integral(type))
+    bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(x));
+  else if (type == DType::F64)
+    bits = std::bit_cast<std::uint64_t>(x);
+  else if (type == DType::F32)
+    bits = std::bit_cast<std::uint32_t>(static_cast<float>(x));
+  else
+    bits = hlo::encode_float(hlo::float_format(type), x);
+  std::memcpy(literal.mutable_bytes().data() + static_cast<std::size_t>(n) * width, &bits, width);
 }
 
-template <class T>
+void fill(hlo::Literal& literal, std::mt19937_64& random, bool finite) {
+  const std::int64_t n = literal.num_elements();
+  for (std::int64_t k = 0; k < n; ++k) put(literal, k, static_cast<double>(static_cast<int>(random() % 7) - 3));
+  if (finite) return;
+  for (const double odd : {double{INFINITY}, -double{INFINITY}, double{NAN}})
+    put(literal, static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)), odd);
+}
+
 void expect_equal(const hlo::Literal& got, const hlo::Literal& want) {
   ASSERT_EQ(got.num_elements(), want.num_elements());
   std::int64_t different = 0;
-  for (std::size_t n = 0; n < got.data<T>().size(); ++n) {
-    const T a = got.data<T>()[n], b = want.data<T>()[n];
+  for (std::int64_t n = 0; n < got.num_elements(); ++n) {
+    const double a = element_as_double(got, n), b = element_as_double(want, n);
     different += !(a == b || (std::isnan(a) && std::isnan(b)));
   }
   EXPECT_EQ(different, 0) << "of " << got.num_elements();
@@ -40,16 +54,16 @@ struct Form {
   const char *input, *kernel, *result;  // dims
   const char *window, *labels;
   const char* result_layout = "";
+  const char* groups = "";
 };
 
 std::string program(const Form& f, const std::string& type, bool constant_kernel = false) {
   const std::string kernel = type + "[" + f.kernel + "]";
   return "HloModule m\nENTRY e { p = " + type + "[" + f.input + "] parameter(0)\n c = " + type + "[] constant(3)\n q = " + kernel +
          (constant_kernel ? " broadcast(c), dimensions={}\n" : " parameter(1)\n") + " ROOT r = " + type +
-         "[" + f.result + "]" + f.result_layout + " convolution(p, q), window={" + f.window + "}, dim_labels=" + f.labels + " }";
+         "[" + f.result + "]" + f.result_layout + " convolution(p, q), window={" + f.window + "}, dim_labels=" + f.labels + f.groups + " }";
 }
 
-template <class T>
 void expect_as_interpreted(const std::string& text, bool finite, int threads) {
   SCOPED_TRACE(text);
   auto module = compiler::read_program(text);
@@ -58,13 +72,13 @@ void expect_as_interpreted(const std::string& text, bool finite, int threads) {
   std::vector<hlo::Literal> arguments;
   for (const hlo::Instruction* p : (*module)->entry()->parameters()) {
     arguments.emplace_back(p->shape());
-    fill<T>(arguments.back(), random, finite || p->parameter_number() == 0);
+    fill(arguments.back(), random, finite || p->parameter_number() == 0);
   }
   const auto want = interp::interpret(**module, arguments);
   ASSERT_TRUE(want) << want.error().message();
   const std::vector<hlo::Literal> got = run_compiled(std::move(*module), arguments, threads);
   ASSERT_FALSE(got.empty());
-  expect_equal<T>(got.front(), *want);
+  expect_equal(got.front(), *want);
 }
 
 // Few products, and as many as it takes for padding to go into the input.
@@ -84,25 +98,37 @@ const Form kForms[] = {
     {"4,16,16,16", "3,3,16,24", "4,16,16,24", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f", "{1,2,3,0}"},
     {"8,100,32", "5,32,32", "8,100,32", "size=5 pad=4_0", "b0f_0io->b0f"},
     {"2,8,9,10,8", "3,3,3,8,16", "2,8,9,10,16", "size=3x3x3 pad=1_1x1_1x1_1", "b012f_012io->b012f"},
+    // Groups of features: wide, narrow, of one feature; and of batches, as in the gradients of their kernels.
+    {"2,16,16,48", "3,3,16,72", "2,16,16,72", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f", "", ", feature_group_count=3"},
+    {"2,48,16,16", "72,16,3,3", "2,72,16,16", "size=3x3 pad=1_1x1_1 rhs_reversal=1x0", "bf01_oi01->bf01", "", ", feature_group_count=3"},
+    {"4,8,8,48", "3,3,4,60", "4,16,15,60", "size=3x3 pad=1_2x1_1 lhs_dilate=2x2", "b01f_01io->b01f", "", ", feature_group_count=12"},
+    {"4,16,16,48", "3,3,4,60", "4,8,8,60", "size=3x3 stride=2x2 pad=2_2x2_2 rhs_dilate=2x2", "b01f_01io->b01f", "{0,3,2,1}", ", feature_group_count=12"},
+    {"2,16,16,48", "3,3,1,48", "2,16,16,48", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f", "", ", feature_group_count=48"},
+    {"2,48,16,16", "96,1,3,3", "2,96,8,8", "size=3x3 stride=2x2 pad=0_1x0_1", "bf01_oi01->bf01", "", ", feature_group_count=48"},
+    {"2,15,16,48", "3,3,2,24", "2,30,33,24", "size=3x3 pad=2_1x3_1 lhs_dilate=2x2", "b01f_01io->b01f", "", ", feature_group_count=24"},
+    {"2,30,40", "9,1,40", "2,30,40", "size=9 pad=8_0", "b0f_0io->b0f", "", ", feature_group_count=40"},
+    {"4,16,16,48", "4,16,16,72", "3,3,16,72", "size=16x16 pad=1_1x1_1", "f01b_i01o->01bf", "", ", batch_group_count=3"},
+    {"4,16,16,48", "4,8,8,48", "3,3,1,48", "size=8x8 rhs_dilate=2x2 pad=1_0x1_0", "f01b_i01o->01bf", "", ", batch_group_count=48"},
+    {"16,9,9,8", "3,3,8,24", "8,9,9,24", "size=3x3 pad=1_1x1_1 rhs_reversal=1x1", "b01f_01io->b01f", "", ", batch_group_count=2"},
     {"64,64", "64,256", "64,256", "", "bf_io->bf"},
 };
 
 TEST(CompiledConvolutions, GiveTheInterpretersValues) {
   for (const Form& form : kForms) {
-    for (const int threads : {1, 3}) expect_as_interpreted<float>(program(form, "f32"), true, threads);
-    expect_as_interpreted<double>(program(form, "f64"), true, 2);
+    for (const int threads : {1, 3}) expect_as_interpreted(program(form, "f32"), true, threads);
+    for (const char* type : {"f64", "bf16", "f16", "s32", "s8", "u16"}) expect_as_interpreted(program(form, type), true, 2);
   }
 }
 
 TEST(CompiledConvolutions, LeaveOutWhatTheInputLacks) {
   for (const Form& form : kForms) {
-    expect_as_interpreted<float>(program(form, "f32"), false, 2);
-    expect_as_interpreted<double>(program(form, "f64"), false, 1);
+    for (const char* type : {"f32", "bf16", "f16"}) expect_as_interpreted(program(form, type), false, 2);
+    expect_as_interpreted(program(form, "f64"), false, 1);
   }
 }
 
 TEST(CompiledConvolutions, OfConstantKernels) {
-  for (const Form& form : kForms) expect_as_interpreted<float>(program(form, "f32", true), true, 1);
+  for (const Form& form : kForms) expect_as_interpreted(program(form, "f32", true), true, 1);
 }
 
 }  // namespace

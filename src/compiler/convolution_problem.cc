@@ -1,5 +1,6 @@
 #include "compiler/convolution_problem.h"
 
+#include "hlo/convolutions.h"
 #include "hlo/rare.h"
 #include "kernels/builder.h"
 
@@ -33,6 +34,9 @@ library::ConvolutionProblem convolution_problem(const hlo::Instruction& i) {
   p.feature_kernel_stride = by[u(c.dims.kernel_input)];
   p.feature_out_kernel_stride = by[u(c.dims.kernel_output)];
   p.feature_out_result_stride = to[u(c.dims.output_feature)];
+  p.features_in_group = hlo::features_in_group(i);
+  if (c.feature_groups > 1) p.group_input_stride = p.input_features * p.feature_input_stride;
+  if (c.batch_groups > 1) p.group_input_stride = p.batch * p.batch_input_stride;
   for (std::size_t s = 0; s < c.window.size(); ++s) {
     const hlo::WindowDim& w = c.window[s];
     const std::int64_t in = c.dims.input_spatial[s], out = c.dims.output_spatial[s], at = c.dims.kernel_spatial[s];

@@ -6,7 +6,7 @@
 
 namespace hloom::compiler {
 
-/// Whether the routine does it: a convolution without groups of f32 or f64 that hardly ever runs. Its input may be a slice of
+/// Whether the routine does it: a convolution of f32 or f64 that hardly ever runs. Its input may be a slice of
 /// what the routine is given.
 bool is_rare_convolution(const hlo::Instruction&);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "hlo/convolutions.h"
 
 namespace hloom::kernels {
 
@@ -42,11 +43,11 @@ bool moves_points(const Instruction& i) {
          i.shape().layout().is_descending() && i.operand(0)->shape().layout().is_descending();
 }
 
-// A convolution of which each product counts: its operands' dimensions are sums of strides, as a dot's are single ones.
+// A convolution of which each product counts: its operands' dimensions are sums of strides, as a dot's are single ones, and
+// its groups are batches.
 bool is_whole_convolution(const Instruction& i) {
-  if (i.opcode() != Opcode::Convolution) return false;
-  const auto& c = i.attr<hlo::ConvolutionAttr>();
-  return c.feature_groups == 1 && c.batch_groups == 1 && std::ranges::all_of(c.window, [](const hlo::WindowDim& d) {
+  if (i.opcode() != Opcode::Convolution || hlo::has_thin_groups(i)) return false;
+  return std::ranges::all_of(i.attr<hlo::ConvolutionAttr>().window, [](const hlo::WindowDim& d) {
     return d.pad_low == 0 && d.pad_high == 0 && d.lhs_dilate == 1;
   });
 }
@@ -130,13 +131,18 @@ void sum_as_integers(DotFusion& fusion) {
 
 namespace {
 
-// Where an element is in the result, or in the contracted dimensions. `wanted` tells the dimensions that are asked for;
-// indices of other axes may be those of loops that have ended.
-Point dot_point(Builder& b, const std::vector<DotAxis>& axes, const AxisIndices& indices, bool summed,
+using AxisFilter = bool (*)(DotAxis::Of);
+bool is_summed(DotAxis::Of of) { return of == DotAxis::Of::Sum; }
+bool is_free(DotAxis::Of of) { return of != DotAxis::Of::Sum; }
+bool is_batch(DotAxis::Of of) { return of == DotAxis::Of::Batch; }
+
+// Where an element is in the result, or in the contracted dimensions, as some axes say. `wanted` tells the dimensions that are
+// asked for; indices of other axes may be those of loops that have ended.
+Point dot_point(Builder& b, const std::vector<DotAxis>& axes, const AxisIndices& indices, AxisFilter counts,
                 const std::vector<bool>& wanted) {
   Point point(wanted.size());
   for (std::size_t a = 0; a < axes.size(); ++a) {
-    if ((axes[a].of == DotAxis::Of::Sum) != summed) continue;
+    if (!counts(axes[a].of)) continue;
     if (std::ranges::none_of(axes[a].parts, [&](const DotAxis::Part& part) { return wanted[part.dim]; })) continue;
     Index rest = indices[a];
     for (std::size_t p = axes[a].parts.size(); p-- > 0;) {
@@ -151,11 +157,13 @@ Point dot_point(Builder& b, const std::vector<DotAxis>& axes, const AxisIndices&
 
 bool holds(const hlo::Dims& dims, std::int64_t d) { return std::ranges::find(dims, d) != dims.end(); }
 
-// What an index of an operand is made of: a dimension of the result, or of the list of contracted ones, with its stride.
+// What an index of an operand is made of: a dimension of the result, or of the list of contracted ones, with its stride; or the
+// group that a feature of the result belongs to.
 struct DimTerm {
   bool summed = false;
   std::size_t dim = 0;
   std::int64_t stride = 1, start = 0;
+  std::int64_t of_group = 0;  // not 0: so many features are a group
 };
 using OperandDims = std::vector<std::vector<DimTerm>>;
 
@@ -175,7 +183,8 @@ OperandDims dot_operand_dims(const Instruction& dot, std::int64_t number) {
   return dims;
 }
 
-// Contracted are the positions of the kernel, then the input's features (hlo-ops 8.4).
+// Contracted are the positions of the kernel, then the input's features (hlo-ops 8.4). A group of output features has input
+// features, or batches, of its own.
 OperandDims convolution_operand_dims(const Instruction& convolution, std::int64_t number) {
   const auto& c = convolution.attr<hlo::ConvolutionAttr>();
   const auto u = [](std::int64_t d) { return static_cast<std::size_t>(d); };
@@ -184,6 +193,10 @@ OperandDims convolution_operand_dims(const Instruction& convolution, std::int64_
   if (number == 0) {
     dims[u(c.dims.input_batch)] = {{false, u(c.dims.output_batch)}};
     dims[u(c.dims.input_feature)] = {feature};
+    const std::int64_t in_group = hlo::features_in_group(convolution);
+    const auto group = [&](std::int64_t stride) { return DimTerm{false, u(c.dims.output_feature), stride, 0, in_group}; };
+    if (c.feature_groups > 1) dims[u(c.dims.input_feature)].push_back(group(convolution.operand(1)->shape().dim(c.dims.kernel_input)));
+    if (c.batch_groups > 1) dims[u(c.dims.input_batch)].push_back(group(convolution.shape().dim(c.dims.output_batch)));
   } else {
     dims[u(c.dims.kernel_output)] = {{false, u(c.dims.output_feature)}};
     dims[u(c.dims.kernel_input)] = {feature};
@@ -254,14 +267,19 @@ Expected<Value> DotElements::operand(std::int64_t number, const std::vector<DotA
   std::vector<bool> of_result(static_cast<std::size_t>(dot.shape().rank()));
   for (const auto& terms : dims)
     for (const DimTerm& t : terms)
-      if (!t.summed) of_result[t.dim] = true;
-  const std::vector<bool> all_summed(contracted_sizes(dot).size(), true);
-  const Point free = dot_point(b_, axes, indices, false, of_result),
-              summed = dot_point(b_, axes, indices, true, all_summed);
+      if (!t.summed && t.of_group == 0) of_result[t.dim] = true;
+  const std::vector<bool> all_summed(contracted_sizes(dot).size(), true), all_free(of_result.size(), true);
+  const Point free = dot_point(b_, axes, indices, is_free, of_result),
+              batch = dot_point(b_, axes, indices, is_batch, all_free),
+              summed = dot_point(b_, axes, indices, is_summed, all_summed);
+  const auto place = [&](const DimTerm& t) {
+    if (t.of_group != 0) return b_.divmod(batch[t.dim], t.of_group).first;
+    return t.summed ? summed[t.dim] : free[t.dim];
+  };
   Point point;
   for (const auto& terms : dims) {
     Index index;
-    for (const DimTerm& t : terms) index = index + (t.summed ? summed[t.dim] : free[t.dim]) * t.stride + t.start;
+    for (const DimTerm& t : terms) index = index + place(t) * t.stride + t.start;
     point.push_back(index);
   }
   const auto at = [&] { return elements_.at(*dot.operand(number), point); };
@@ -286,7 +304,7 @@ Expected<Value> DotElements::rhs(const std::vector<DotAxis>& axes, const AxisInd
 Expected<> DotElements::store(const std::vector<DotAxis>& axes, const AxisIndices& indices, Value sum, Value mask) {
   const Instruction& dot = *fusion_.dot;
   const std::vector<bool> all(static_cast<std::size_t>(dot.shape().rank()), true);
-  const Point point = dot_point(b_, axes, indices, false, all);
+  const Point point = dot_point(b_, axes, indices, is_free, all);
   const Value value = as_result(sum);
   std::vector<Value> values;
   const auto compute = [&]() -> Expected<> {
@@ -381,7 +399,13 @@ std::vector<DotAxis> single_axes(const Instruction& dot) {
   const auto add = [&](DotAxis::Of of, std::int64_t dim, std::int64_t extent) {
     if (extent != 1) axes.push_back({of, {{static_cast<std::size_t>(dim), 1, extent}}, extent});
   };
-  for (std::int64_t r = 0; r < dot.shape().rank(); ++r) add(axis_of(dot, r), r, dot.shape().dim(r));
+  const std::int64_t in_group = dot.opcode() == Opcode::Convolution ? hlo::features_in_group(dot) : 0;
+  for (std::int64_t r = 0; r < dot.shape().rank(); ++r) {
+    const DotAxis::Of of = axis_of(dot, r);
+    const std::int64_t groups = of == DotAxis::Of::Rhs && in_group > 0 ? dot.shape().dim(r) / in_group : 1;
+    if (groups > 1) axes.push_back({DotAxis::Of::Batch, {{static_cast<std::size_t>(r), in_group, groups}}, groups});
+    add(of, r, dot.shape().dim(r) / groups);
+  }
   const std::vector<std::int64_t> sums = contracted_sizes(dot);
   for (std::size_t k = 0; k < sums.size(); ++k) add(DotAxis::Of::Sum, static_cast<std::int64_t>(k), sums[k]);
   return axes;

@@ -25,9 +25,9 @@ struct VectorUnit {
 
 VectorUnit vector_unit(const base::Target&);
 
-/// Whether plan_dot() has a plan: the fused computation holds one dot, or one convolution without groups, padding and base
-/// dilation, and each result is the dot's value or made of
-/// it by elementwise ops, then perhaps transposed or reshaped; operands may be anything that has an elementwise form.
+/// Whether plan_dot() has a plan: the fused computation holds one dot, or one convolution without thin groups, padding and
+/// base dilation, and each result is the dot's value or made of it by elementwise ops, then perhaps transposed or reshaped;
+/// operands may be anything that has an elementwise form.
 bool is_dot_fusion(const hlo::Instruction& fusion);
 
 /// Plans the kernel of such a fusion; arguments as plan_fusion() has them. A sum runs over the contracted dimensions in

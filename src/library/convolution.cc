@@ -11,7 +11,7 @@ using Spatial = ConvolutionProblem::Spatial;
 struct Header {
   std::int64_t spatial, input_start, input_features, output_features;
   std::int64_t batch_input_stride, batch_result_stride, feature_input_stride, feature_kernel_stride, feature_out_kernel_stride,
-      feature_out_result_stride;
+      feature_out_result_stride, features_in_group, group_input_stride;
 };
 
 template <class T>
@@ -30,8 +30,10 @@ class Place {
   }
 
   void sum_all() {
-    for (std::int64_t o = 0; o < h_.output_features; ++o)
-      result_[o * h_.feature_out_result_stride] = sum(T{0}, 0, input_, kernel_ + o * h_.feature_out_kernel_stride);
+    for (std::int64_t o = 0; o < h_.output_features; ++o) {
+      const T* input = input_ + o / h_.features_in_group * h_.group_input_stride;
+      result_[o * h_.feature_out_result_stride] = sum(T{0}, 0, input, kernel_ + o * h_.feature_out_kernel_stride);
+    }
   }
 
  private:
@@ -79,7 +81,8 @@ void convolve(void* const* buffers, std::int64_t begin, std::int64_t end, void*)
 RoutinePlan plan_convolution(const ConvolutionProblem& p) {
   const Header header{std::ssize(p.spatial), p.input_start, p.input_features,         p.output_features,
                       p.batch_input_stride,      p.batch_result_stride,    p.feature_input_stride,
-                      p.feature_kernel_stride,   p.feature_out_kernel_stride, p.feature_out_result_stride};
+                      p.feature_kernel_stride,   p.feature_out_kernel_stride, p.feature_out_result_stride,
+                      p.features_in_group,       p.group_input_stride};
   std::vector<std::byte> bytes(sizeof(Header) + p.spatial.size() * sizeof(Spatial));
   std::memcpy(bytes.data(), &header, sizeof(Header));
   std::int64_t places = p.batch, products = p.input_features * p.output_features;

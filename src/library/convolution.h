@@ -8,7 +8,7 @@
 
 namespace hloom::library {
 
-/// hlo-ops 8.4 without groups: a product counts only where the input has the element. Strides are in elements.
+/// hlo-ops 8.4: a product counts only where the input has the element. Strides are in elements.
 struct ConvolutionProblem {
   struct Spatial {
     std::int64_t size = 1, stride = 1, pad_low = 0, input_dilation = 1, kernel_dilation = 1;  ///< of the window
@@ -22,6 +22,8 @@ struct ConvolutionProblem {
   std::int64_t batch_input_stride = 0, batch_result_stride = 0;
   std::int64_t feature_input_stride = 0, feature_kernel_stride = 0;         ///< of input features
   std::int64_t feature_out_kernel_stride = 0, feature_out_result_stride = 0;  ///< of output features
+  std::int64_t features_in_group = 1;   ///< of the result; each group's input begins a stride after the last one's
+  std::int64_t group_input_stride = 0;
   std::vector<Spatial> spatial;
 };
 

@@ -5,10 +5,10 @@
 #include <functional>
 #include <numeric>
 
+#include "hlo/convolutions.h"
+#include "hlo/rare.h"
 #include "passes/expand.h"
 #include "passes/make.h"
-
-#include "hlo/rare.h"
 
 namespace hloom::passes {
 namespace {
@@ -27,18 +27,32 @@ double products_of(const Instruction& i, const ConvolutionAttr& c) {
   return products;
 }
 
+bool is_known_float(DType type) {
+  return type == DType::F64 || type == DType::F32 || type == DType::BF16 || type == DType::F16;
+}
+
+// In which products are summed.
+DType sum_type(const Instruction& i) { return i.shape().dtype() == DType::F64 ? DType::F64 : DType::F32; }
+
+bool has_types(const Instruction& i) {
+  if (is_integral(i.shape().dtype()))
+    return std::ranges::all_of(i.operands(), [](const Instruction* o) { return is_integral(o->shape().dtype()); });
+  const auto fits = [&](const Instruction* o) {
+    return is_known_float(o->shape().dtype()) && bit_width(o->shape().dtype()) <= bit_width(sum_type(i));
+  };
+  return is_known_float(i.shape().dtype()) && std::ranges::all_of(i.operands(), fits);
+}
+
 bool wanted(const Instruction& i) {
   const auto& c = i.attr<ConvolutionAttr>();
-  if (c.feature_groups != 1 || c.batch_groups != 1) return false;
-  const DType type = i.shape().dtype();
-  const auto is_it = [&](const Instruction* operand) { return operand->shape().dtype() == type; };
-  if ((type != DType::F32 && type != DType::F64) || !std::ranges::all_of(i.operands(), is_it)) return false;
+  if (hlo::has_thin_groups(i) || hlo::is_rare(i) || !has_types(i)) return false;
   // What is cut off cannot be put back for the convolution as it was.
   const bool cut = std::ranges::any_of(c.window, [](const WindowDim& w) { return w.pad_low < 0 || w.pad_high < 0; });
   return !cut && std::ranges::any_of(c.window, is_padded) && products_of(i, c) >= kLeastProducts;
 }
 
 std::optional<bool> known_finite(const Instruction& kernel) {
+  if (is_integral(kernel.shape().dtype())) return true;
   if (kernel.opcode() != Opcode::Constant) return std::nullopt;
   const hlo::Literal& literal = kernel.literal();
   for (std::int64_t e = 0; e < literal.num_elements(); ++e)
@@ -70,15 +84,24 @@ Instruction* unpadded(Make& make, Instruction* padded, const Instruction& i) {
   return make.slice(padded, std::move(slice));
 }
 
-Instruction* convolution(Make& make, Instruction* input, Instruction* kernel, const Instruction& like, bool whole) {
-  Instruction* result = make.op(Opcode::Convolution, Shape::array(like.shape().dtype(), like.shape().dims()), {input, kernel});
-  auto& attr = result->mutable_attr<ConvolutionAttr>();
-  attr = like.attr<ConvolutionAttr>();
-  if (whole)
-    for (WindowDim& w : attr.window) w.pad_low = w.pad_high = 0, w.lhs_dilate = 1;
-  else
-    hlo::mark_rare(*result);
+Instruction* convolution(Make& make, DType type, Instruction* input, Instruction* kernel, const Instruction& like) {
+  Instruction* result = make.op(Opcode::Convolution, Shape::array(type, like.shape().dims()), {input, kernel});
+  result->mutable_attr<ConvolutionAttr>() = like.attr<ConvolutionAttr>();
   return result;
+}
+
+Instruction* whole_convolution(Make& make, Instruction* padded, Instruction* kernel, const Instruction& like) {
+  Instruction* result = convolution(make, like.shape().dtype(), padded, kernel, like);
+  for (WindowDim& w : result->mutable_attr<ConvolutionAttr>().window) w.pad_low = w.pad_high = 0, w.lhs_dilate = 1;
+  return result;
+}
+
+// As it was, by a routine, which knows the types of sums alone.
+Instruction* rare_convolution(Make& make, Instruction* input, Instruction* kernel, const Instruction& like) {
+  const DType type = sum_type(like);
+  Instruction* result = convolution(make, type, make.convert(input, type), make.convert(kernel, type), like);
+  hlo::mark_rare(*result);
+  return make.convert(result, like.shape().dtype());
 }
 
 // A branch: the convolution of what is padded, or as it was.
@@ -87,7 +110,7 @@ hlo::Computation* branch(const Instruction& i, const Shape& operands, bool whole
   Make make(i, *c);
   Instruction* both = c->add_parameter(0, operands);
   Instruction *padded = make.element(both, 0), *kernel = make.element(both, 1);
-  c->set_root(convolution(make, whole ? padded : unpadded(make, padded, i), kernel, i, whole));
+  c->set_root(whole ? whole_convolution(make, padded, kernel, i) : rare_convolution(make, unpadded(make, padded, i), kernel, i));
   return c;
 }
 
@@ -98,7 +121,7 @@ Expected<Instruction*> rewritten(Instruction& i) {
   Make make(i);
   Instruction* padded = padded_input(make, i);
   Instruction* kernel = i.operand(1);
-  if (finite == true) return convolution(make, padded, kernel, i, true);
+  if (finite == true) return whole_convolution(make, padded, kernel, i);
 
   Dims all(static_cast<std::size_t>(kernel->shape().rank()));
   std::iota(all.begin(), all.end(), 0);
