@@ -329,7 +329,7 @@ Expected<Assignment> assign(hlo::Module& module, const AssignOptions& options) {
   split_fills(module);
   match_layouts(module);
   note_in_place(module);
-  unroll_loops(module);
+  unroll_loops(module, options.start_copies);
   TRY(unshare_steps(module));
   recompute_cheap_values(module, options.limit_bytes);
   return finish(module, PackEffort::Full, options.guard_bytes, options.start_copies);

@@ -340,8 +340,10 @@ class Checker {
     Contents all;
     for (const Contents& a : arguments) all.insert(all.end(), a.begin(), a.end());
     all.insert(all.end(), result.begin(), result.end());
-    // The context is written by nobody.
-    for (auto leaf = static_cast<std::int64_t>(all.size()); leaf < a_.num_leaves(i); ++leaf) all.emplace_back(&i, leaf);
+    for (auto leaf = static_cast<std::int64_t>(all.size()); leaf < a_.num_leaves(i); ++leaf) {  // the context
+      memory_.write(a_.slice(i, leaf), {&i, leaf});
+      all.emplace_back(&i, leaf);
+    }
     values_[&i] = std::move(all);
   }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "buffers/in_place.h"
+#include "buffers/start_copies.h"
 #include "buffers/steps.h"
 #include "buffers/values.h"
 
@@ -42,11 +43,12 @@ class Orderer {
     }
   }
 
-  // The next value of a carried leaf, if an instruction of this computation makes it anew.
+  // The next value of a carried leaf, if an instruction of this computation makes it anew. What is fetched beside the
+  // readers of the present one has memory of its own.
   void order_next(Instruction& root, std::size_t leaf, ValueId carried) {
     const ValueId next = values_.of(root)[leaf];
     const Value& value = values_[next];
-    if (value.kind != Value::Kind::Made || value.definer->parent() != root.parent()) return;
+    if (value.kind != Value::Kind::Made || value.definer->parent() != root.parent() || can_be_started(*value.definer)) return;
     order_before(*const_cast<Instruction*>(value.definer), carried);
   }
 

@@ -36,13 +36,6 @@ std::int64_t work(const Instruction& i) {
   return std::min(bytes, kMuchWork);
 }
 
-bool can_be_started(const Instruction& i) {
-  if (i.opcode() != Opcode::Copy || !i.shape().is_array()) return false;
-  const Shape& from = i.operand(0)->shape();
-  return space_of(from) != space_of(i.shape()) && from.layout().unplaced() == i.shape().layout().unplaced() &&
-         leaf_bytes(i.shape()) >= kStartedBytes;
-}
-
 /// The places in a computation's order where a copy may start and must be done.
 class Span {
  public:
@@ -111,13 +104,38 @@ Instruction* behind_tuples(Instruction* i) {
   return i;
 }
 
-void start(Computation& c, std::vector<Instruction*> order, std::size_t at, const Span& span) {
-  Instruction& copy = *order[at];
-  Instruction* source = behind_tuples(copy.operand(0));
+std::pair<Instruction*, Instruction*> start_and_done(const Instruction& copy, Instruction* source) {
+  Computation& c = *copy.parent();
   Instruction* begun =
       c.add(Opcode::CopyStart, Shape::tuple({copy.shape(), source->shape(), Shape::scalar(DType::U32)}), {source},
             copy.name() + ".start");
-  Instruction* done = c.add(Opcode::CopyDone, copy.shape(), {begun}, copy.name() + ".done");
+  return {begun, c.add(Opcode::CopyDone, copy.shape(), {begun}, copy.name() + ".done")};
+}
+
+// The fusion is wrapped in a computation.
+std::pair<Instruction*, Instruction*> start_and_done(const Instruction& fusion, const std::vector<Instruction*>& sources) {
+  Computation& c = *fusion.parent();
+  Computation& wrapped = *c.module().add_computation(fusion.name() + ".wrapped");
+  std::vector<Instruction*> parameters;
+  std::vector<Shape> given;
+  for (const Instruction* source : sources) {
+    const auto number = static_cast<std::int64_t>(parameters.size());
+    parameters.push_back(wrapped.add_parameter(number, source->shape(), source->name()));
+    given.push_back(source->shape());
+  }
+  wrapped.set_root(wrapped.add_clone(fusion, std::move(parameters), fusion.name()));
+  Instruction* begun = c.add(Opcode::AsyncStart, Shape::tuple({Shape::tuple(std::move(given)), fusion.shape()}), sources,
+                             fusion.name() + ".start");
+  begun->set_called({&wrapped});
+  return {begun, c.add(Opcode::AsyncDone, fusion.shape(), {begun}, fusion.name() + ".done")};
+}
+
+void start(Computation& c, std::vector<Instruction*> order, std::size_t at, const Span& span) {
+  Instruction& copy = *order[at];
+  std::vector<Instruction*> sources;
+  for (Instruction* operand : copy.operands()) sources.push_back(behind_tuples(operand));
+  const auto [begun, done] =
+      copy.opcode() == Opcode::Fusion ? start_and_done(copy, sources) : start_and_done(copy, sources[0]);
   begun->mutable_annotations().metadata = copy.annotations().metadata;
   for (Instruction* before : copy.control_predecessors()) begun->add_control_predecessor(before);
   for (Instruction* after : copy.control_successors()) after->add_control_predecessor(done);
@@ -146,6 +164,15 @@ std::optional<std::size_t> start_next(Computation& c, std::size_t from, const Va
 }
 
 }  // namespace
+
+bool can_be_started(const Instruction& i) {
+  if (!i.shape().is_array()) return false;
+  if (i.opcode() == Opcode::Fusion) return i.annotations().decisions.contains("beside");
+  if (i.opcode() != Opcode::Copy) return false;
+  const Shape& from = i.operand(0)->shape();
+  return space_of(from) != space_of(i.shape()) && from.layout().unplaced() == i.shape().layout().unplaced() &&
+         leaf_bytes(i.shape()) >= kStartedBytes;
+}
 
 void start_copies(hlo::Module& module) {
   for (Computation* c : step_computations(module)) {

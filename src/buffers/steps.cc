@@ -97,6 +97,7 @@ const Instruction* start_of(const Instruction& i) {
   switch (i.opcode()) {
     case Opcode::AllGatherDone:
     case Opcode::AllReduceDone:
+    case Opcode::AsyncDone:
     case Opcode::CollectivePermuteDone:
     case Opcode::CopyDone: return i.operand(0);
     default: return nullptr;

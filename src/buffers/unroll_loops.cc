@@ -8,6 +8,7 @@
 #include "buffers/insert_copies.h"
 #include "buffers/order_readers.h"
 #include "buffers/schedule.h"
+#include "buffers/start_copies.h"
 #include "buffers/steps.h"
 #include "buffers/timeline.h"
 #include "hlo/inline.h"
@@ -47,10 +48,11 @@ struct Trial {
   std::int64_t arena_bytes = 0;
 };
 
-Trial try_plan(const hlo::Module& module) {
+Trial try_plan(const hlo::Module& module, bool with_starts) {
   const auto trial = module.clone();
   order_readers(*trial);
   schedule(*trial);
+  if (with_starts) start_copies(*trial);
   const std::vector<InPlaceDecision> decisions = insert_copies(*trial);
   Trial result;
   if (const auto placed = place(*trial, PackEffort::Quick)) result.arena_bytes = placed->arena_bytes();
@@ -87,6 +89,15 @@ bool may_copy_much(const Instruction& loop) {
   std::int64_t bytes = 0;
   for (const Shape* leaf : leaves(loop.shape())) bytes += leaf_bytes(*leaf);
   return bytes >= kLeastBytes && asks_without_effect(loop);
+}
+
+// Whether some loop's next step needs what is fetched in this one (passes/fetch_ahead).
+bool carries_windows(const hlo::Module& module) {
+  return std::ranges::any_of(loops_of(module), [](const Instruction* loop) {
+    return std::ranges::any_of(loop->body()->root()->operands(), [](const Instruction* next) {
+      return next->opcode() == Opcode::Fusion && can_be_started(*next);
+    });
+  });
 }
 
 // --- Unrolling -----------------------------------------------------------------------------------------------------
@@ -150,11 +161,11 @@ void unroll(Instruction& loop, std::int64_t steps) {
 
 using Steps = std::map<std::string, std::int64_t>;  // in a round, by the loop's name
 
-Trial try_unrolled(const hlo::Module& module, const Steps& steps) {
+Trial try_unrolled(const hlo::Module& module, const Steps& steps, bool with_starts) {
   const auto trial = module.clone();
   for (Instruction* loop : loops_of(*trial))
     if (const auto found = steps.find(loop->name()); found != steps.end()) unroll(*loop, found->second);
-  return unshare_steps(*trial) ? try_plan(*trial) : Trial();
+  return unshare_steps(*trial) ? try_plan(*trial, with_starts) : Trial();
 }
 
 /// Loops that copy much, and for each the bytes a step.
@@ -171,7 +182,8 @@ std::map<std::string, double> loops_that_copy(const std::vector<Instruction*>& l
 /// Chooses for some loops together how many steps make a round.
 class Chooser {
  public:
-  Chooser(const hlo::Module& module, const Trial& as_it_is) : module_(module), as_it_is_(as_it_is) {}
+  Chooser(const hlo::Module& module, const Trial& as_it_is, bool with_starts)
+      : module_(module), as_it_is_(as_it_is), with_starts_(with_starts) {}
 
   /// Nothing if no way fits into the memory.
   Steps choose(const std::map<std::string, double>& copied) const {
@@ -183,7 +195,7 @@ class Chooser {
       for (const auto& [name, bytes] : least)
         if (bytes >= static_cast<double>(kLeastBytes) / 2) steps[name] = count;
       if (steps.empty()) break;
-      const Trial trial = try_unrolled(module_, steps);
+      const Trial trial = try_unrolled(module_, steps, with_starts_);
       if (!fits(trial)) continue;
       for (const auto& [name, bytes] : trial.copied) {
         if (!steps.contains(name)) continue;
@@ -203,16 +215,18 @@ class Chooser {
 
   const hlo::Module& module_;
   const Trial& as_it_is_;
+  bool with_starts_;
 };
 
 }  // namespace
 
-void unroll_loops(hlo::Module& module) {
+void unroll_loops(hlo::Module& module, bool with_starts) {
+  with_starts = with_starts && carries_windows(module);
   const std::vector<Instruction*> loops = loops_of(module);
   if (std::ranges::none_of(loops, [](const Instruction* loop) { return may_copy_much(*loop); })) return;
-  const Trial as_it_is = try_plan(module);
+  const Trial as_it_is = try_plan(module, with_starts);
   const std::map<std::string, double> copied = loops_that_copy(loops, as_it_is);
-  const Chooser chooser(module, as_it_is);
+  const Chooser chooser(module, as_it_is, with_starts);
   Steps chosen = chooser.choose(copied);
   // Where they do not fit together, one of them may.
   if (chosen.empty() && copied.size() > 1 && copied.size() <= kMostAlone)

@@ -186,7 +186,9 @@ class ProgramBuilder {
     switch (i.opcode()) {
       case Opcode::Fusion: return call(i, to);
       case Opcode::Copy: return copy(i, to);
+      case Opcode::AsyncStart: return start_window(i, to);
       case Opcode::CopyStart: return start_copy(i, to);
+      case Opcode::AsyncDone:
       case Opcode::CopyDone: return finish_copy(i, to);
       case Opcode::RngGetAndUpdateState: return random_state(i, to);
       case Opcode::While: {
@@ -231,9 +233,25 @@ class ProgramBuilder {
     }
   }
 
-  Expected<> start_copy(const Instruction& i, Steps& to) {
+  std::int32_t number_start(const Instruction& i) {
     const auto number = static_cast<std::int32_t>(started_copies_.size());
     started_copies_.emplace(&i, number);
+    return number;
+  }
+
+  // The one fusion that it wraps, of its operands, as a call beside what follows.
+  Expected<> start_window(const Instruction& i, Steps& to) {
+    const std::int32_t number = number_start(i);
+    Steps wrapped;
+    TRY(call(*i.to_apply()->root(), wrapped));
+    auto* fetch = std::get_if<runtime::Call>(&wrapped.back().of);
+    HLOOM_CHECK(wrapped.size() == 1 && fetch != nullptr);
+    to.push_back({runtime::Start{number, std::move(*fetch)}});
+    return {};
+  }
+
+  Expected<> start_copy(const Instruction& i, Steps& to) {
+    const std::int32_t number = number_start(i);
     note({&i});
     const runtime::Copy copy{to_runtime(c_.assignment.slice(*i.operand(0))), to_runtime(c_.assignment.slice(i))};
     to.push_back({runtime::Start{number, copy}});
@@ -532,9 +550,14 @@ class ProgramBuilder {
   std::map<const Instruction*, std::int32_t> started_copies_;
 };
 
+runtime::Call* call_of(runtime::Step& step) {
+  auto* start = std::get_if<runtime::Start>(&step.of);
+  return start != nullptr ? std::get_if<runtime::Call>(&start->of) : std::get_if<runtime::Call>(&step.of);
+}
+
 Expected<> link_steps(Steps& steps, const jit::Code& code) {
   for (runtime::Step& step : steps) {
-    if (auto* call = std::get_if<runtime::Call>(&step.of)) {
+    if (auto* call = call_of(step)) {
       if (call->function == nullptr) call->function = TRY(jit::kernel_function(code, call->name));
     } else if (auto* loop = std::get_if<runtime::While>(&step.of)) {
       TRY(link_steps(loop->condition, code));

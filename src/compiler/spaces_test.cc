@@ -171,6 +171,46 @@ void expect_places_change_nothing(const std::string& text) {
   for (const int threads : {1, 2, 3, 4}) EXPECT_EQ(results(text, threads), want) << threads << " threads\n" << text;
 }
 
+// A loop that works with one window of an array in host memory after the other, from the last to the first.
+std::string streaming(int trips) {
+  const std::string array = "f32[8,150,120]{2,1,0:S(5)}", state = "(s32[], f32[150,120]{1,0}, " + array + ")";
+  return "HloModule m\nbody {\nq = " + state + " parameter(0) i = s32[] get-tuple-element(q), index=0\n"
+         "x = f32[150,120] get-tuple-element(q), index=1 h = " + array + " get-tuple-element(q), index=2\n"
+         "z = s32[] constant(0) one = s32[] constant(1) j = s32[] subtract(i, one)\n"
+         "s = f32[1,150,120]{2,1,0:S(5)} dynamic-slice(h, i, z, z), dynamic_slice_sizes={1,150,120}\n"
+         "c = (f32[1,150,120], f32[1,150,120]{2,1,0:S(5)}, u32[]) copy-start(s) w = f32[1,150,120] copy-done(c)\n"
+         "m = f32[150,120] reshape(w) a = f32[150,120] subtract(x, m) b = f32[150,120] reverse(a), dimensions={0}\n"
+         "y = f32[150,120] maximum(b, m) ROOT t = " + state + " tuple(j, y, h) }\n"
+         "cond {\nq = " + state + " parameter(0) i = s32[] get-tuple-element(q), index=0 n = s32[] constant(" +
+         std::to_string(7 - trips) + ") ROOT c = pred[] compare(i, n), direction=GT }\n"
+         "ENTRY e {\nx = f32[150,120] parameter(0) h = " + array + " parameter(1) z = s32[] constant(7)\n"
+         "t = " + state + " tuple(z, x, h) l = " + state + " while(t), condition=cond, body=body\n"
+         "ROOT r = f32[150,120] get-tuple-element(l), index=1 }";
+}
+
+// Also windows that would lie outside, and the one that is fetched behind the last.
+TEST(Spaces, WindowsFetchedAheadAreThoseOfTheirIteration) {
+  for (const int trips : {1, 2, 3, 7, 8, 10}) expect_places_change_nothing(streaming(trips));
+}
+
+int calls_begun(const runtime::Steps& steps) {
+  int count = 0;
+  for (const runtime::Step& step : steps) {
+    const auto* start = std::get_if<runtime::Start>(&step.of);
+    if (start != nullptr && std::holds_alternative<runtime::Call>(start->of)) ++count;
+    if (const auto* loop = std::get_if<runtime::While>(&step.of)) count += calls_begun(loop->body);
+  }
+  return count;
+}
+
+// Two buffers that change places, not one that is copied to the other.
+TEST(Spaces, TheNextWindowIsFetchedBesideTheWorkWithThisOne) {
+  const Compiled c = compiled(streaming(8));
+  EXPECT_EQ(calls_begun(c.program.steps), 2) << "two steps a round";
+  for (const buffers::InPlaceDecision& d : c.assignment.decisions())
+    EXPECT_TRUE(d.in_place || d.kind != buffers::InPlaceDecision::Kind::LoopCarry) << d.at << " " << d.leaf;
+}
+
 // A sum, a transpose and a reduce, cut in all dimensions.
 TEST(Splits, ChangeNoValue) {
   for (const char* split : {"0:100", "0:1,2,699", "1:100", "1:7,8,150,299"}) {

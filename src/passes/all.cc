@@ -17,6 +17,7 @@
 #include "passes/expand_structure.h"
 #include "passes/expand_tiles.h"
 #include "passes/expand_transfers.h"
+#include "passes/fetch_ahead.h"
 #include "passes/fold_constants.h"
 #include "passes/inline_calls.h"
 #include "passes/lift_constants.h"
@@ -56,6 +57,7 @@ constexpr Pass kAll[] = {
     {"expand-structure", expand_structure, "forward domains; number the one device 0"},
     {"expand-tiles", expand_tiles, "drop tiles of layouts; make bitcasts of them what they mean"},
     {"expand-transfers", expand_transfers, "make transfers between program and host custom calls"},
+    {"fetch-ahead", fetch_ahead, "fetch windows from other memory spaces in one step, in loops an iteration ahead"},
     {"fold-constants", fold_constants, "compute what depends on constants alone"},
     {"inline-calls", inline_calls, "put called computations in the place of their calls"},
     {"lift-constants", lift_constants, "give fusions their constant arrays from outside"},

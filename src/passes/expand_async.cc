@@ -17,19 +17,25 @@ Instruction* started(Instruction& i, Instruction* first, Instruction* second) {
   return make.tuple(elements);
 }
 
-Expected<Instruction*> start(Instruction& i) {
-  Instruction* operands = Make(i).tuple(i.operands());
-  return started(i, operands, inline_computation(*i.to_apply(), i.operands(), *i.parent()));
+constexpr std::int64_t kBesideBytes = 64 << 10;  // less is done faster than others are told of it
+
+void note_beside(Instruction& copy) {
+  const Shape &to = copy.shape(), &from = copy.operand(0)->shape();
+  if (to.is_array() && placement_of(to).space != placement_of(from).space && to.size_bytes() >= kBesideBytes)
+    copy.mutable_annotations().decisions["beside"] = "true";
 }
 
-constexpr std::int64_t kBesideBytes = 64 << 10;  // less is done faster than others are told of it
+Expected<Instruction*> start(Instruction& i) {
+  Instruction* operands = Make(i).tuple(i.operands());
+  Instruction* done = inline_computation(*i.to_apply(), i.operands(), *i.parent());
+  if (is(done, Opcode::Copy) || is(done, Opcode::DynamicSlice)) note_beside(*done);
+  return started(i, operands, done);
+}
 
 // (destination, source, context …)
 Expected<Instruction*> copy_start(Instruction& i) {
   Instruction* copy = Make(i).op(Opcode::Copy, i.shape().element(0), {i.operand(0)});
-  const Shape &to = copy->shape(), &from = i.operand(0)->shape();
-  if (to.is_array() && placement_of(to).space != placement_of(from).space && to.size_bytes() >= kBesideBytes)
-    copy->mutable_annotations().decisions["beside"] = "true";
+  note_beside(*copy);
   return started(i, copy, i.operand(0));
 }
 

@@ -51,7 +51,7 @@ Expected<Changed> run_expansions(hlo::Module& module, const RunOptions& options)
 
 // What kernels, routines and steps ask of the instructions that they do, whoever chose the layouts and the schedule.
 Expected<Changed> run_demands(hlo::Module& module, const RunOptions& options) {
-  constexpr std::array<std::string_view, 1> kDemands = {"lift-constants"};
+  constexpr std::array<std::string_view, 2> kDemands = {"lift-constants", "fetch-ahead"};
   return run_all(kDemands, module, options);
 }
 
