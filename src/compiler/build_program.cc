@@ -14,6 +14,7 @@
 #include "compiler/memory_limits.h"
 #include "compiler/routines.h"
 #include "jit/compile.h"
+#include "jit/disk_cache.h"
 #include "kernels/plan_dot.h"
 #include "kernels/plan_fusion.h"
 #include "kernels/plan_packing.h"
@@ -59,8 +60,8 @@ bool is_silent(const Instruction& i) {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(Compiled& compiled, const Options& options, const base::Target& target)
-      : c_(compiled), options_(options), unit_(kernels::vector_unit(target)) {}
+  ProgramBuilder(Compiled& compiled, const Options& options, const base::Target& target, jit::DiskCache* cache)
+      : c_(compiled), options_(options), unit_(kernels::vector_unit(target)), cache_(cache) {}
 
   Expected<> build() {
     TRY(passes::check_memory_spaces(*c_.module));
@@ -140,7 +141,21 @@ class ProgramBuilder {
     return room;
   }
 
+  // Below that, constants share pages.
+  static constexpr std::int64_t kMappedBytes = 64 << 10;
+
+  // One copy: of this process, or of all that have the same cache.
   Expected<std::int32_t> copy_constant(const hlo::Literal& literal, std::int64_t size_bytes) {
+    if (cache_ != nullptr && size_bytes >= kMappedBytes) {
+      const runtime::Pages pages = TRY(runtime::Pages::map(size_bytes));
+      const std::span<std::byte> bytes(pages.data(), static_cast<std::size_t>(size_bytes));
+      store_literal(literal, literal.shape(), bytes);
+      if (auto file = cache_->map(bytes)) {
+        c_.program.constants.push_back(file->bytes());
+        c_.program.kept.push_back(std::move(file));
+        return static_cast<std::int32_t>(c_.program.constants.size() - 1);
+      }
+    }
     const std::span<std::byte> room = TRY(add_constant(size_bytes));
     store_literal(literal, literal.shape(), room);
     return static_cast<std::int32_t>(c_.program.constants.size() - 1);
@@ -541,6 +556,7 @@ class ProgramBuilder {
   Compiled& c_;
   const Options& options_;
   const kernels::VectorUnit unit_;
+  jit::DiskCache* const cache_;
   const std::shared_ptr<runtime::ReadOnlyMemory> constant_memory_ = std::make_shared<runtime::ReadOnlyMemory>();
   int num_regions_ = 0;
   std::vector<std::int32_t> routine_constants_;  // allocations
@@ -571,9 +587,9 @@ Expected<> link_steps(Steps& steps, const jit::Code& code) {
 
 }  // namespace
 
-Expected<> build_program(Compiled& compiled, const Options& options) {
+Expected<> build_program(Compiled& compiled, const Options& options, jit::DiskCache* cache) {
   const base::Target target = TRY(jit::target_or_host(options.cpu));
-  return ProgramBuilder(compiled, options, target).build();
+  return ProgramBuilder(compiled, options, target, cache).build();
 }
 
 Expected<> link_program(Compiled& compiled) {

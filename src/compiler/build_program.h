@@ -5,11 +5,16 @@
 
 #include "compiler/compile.h"
 
+namespace hloom::jit {
+class DiskCache;
+}
+
 namespace hloom::compiler {
 
 /// Plans the kernels of all instructions and the steps that call them; calls have no function yet. Fills kernels,
-/// program and step_instructions. Errors: Unimplemented, naming the instruction.
-Expected<> build_program(Compiled&, const Options&);
+/// program and step_instructions. Large constants are mapped from the cache, if there is one.
+/// Errors: Unimplemented, naming the instruction.
+Expected<> build_program(Compiled&, const Options&, jit::DiskCache*);
 
 /// Gives the calls their functions.
 Expected<> link_program(Compiled&);

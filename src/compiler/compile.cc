@@ -101,7 +101,7 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& w
   stages.dump("buffers");
   stages.finished("buffers");
 
-  TRY(build_program(c, options));
+  TRY(build_program(c, options, cache.get()));
   if (options.change_kernels) options.change_kernels(c.kernels);
   stages.finished("kernels");
   if (!options.generate_code) return c;

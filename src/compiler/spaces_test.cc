@@ -1,6 +1,9 @@
 // Programs with memory spaces and splits in their layouts run as if they had none.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "compiler/compile.h"
 #include "compiler/read_program.h"
 #include "hloom/executable.h"
@@ -118,6 +121,38 @@ TEST(Spaces, OneCopyOfAConstantIsLeft) {
   }
   EXPECT_EQ(large, 1);
   EXPECT_EQ(std::static_pointer_cast<const runtime::ReadOnlyMemory>(c.program.constant_memory)->mapped_bytes(), 20480);
+}
+
+// With a cache, processes share large constants; small ones stay where they were.
+TEST(Spaces, LargeConstantsAreMappedFromTheCache) {
+  std::string folder = testing::TempDir() + "/hloom-constants-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string text = with_constant(20000);
+  for (int process = 0; process < 2; ++process) {
+    auto module = read_program(text, {});
+    Options options;
+    options.cache_folder = folder;
+    auto c = compile(*std::move(module), options);
+    ASSERT_TRUE(c) << c.error().message();
+    EXPECT_THAT(c->cache_problems, testing::IsEmpty());
+    ASSERT_EQ(c->program.kept.size(), 1u);
+    EXPECT_EQ(std::static_pointer_cast<const runtime::ReadOnlyMemory>(c->program.constant_memory)->mapped_bytes(), 4096);
+    std::vector<std::int64_t> sizes;
+    for (const auto& constant : c->program.constants) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(constant.data()) % 64, 0u);
+      sizes.push_back(std::ssize(constant));
+    }
+    EXPECT_THAT(sizes, testing::UnorderedElementsAre(80000, 8));
+    const auto executor = runtime::Executor::create(std::move(c->program));
+    ASSERT_TRUE(executor) << executor.error().message();
+    std::vector<float> x(20000, 1), a(20000), s(2), t(2);
+    const auto bytes = [](std::vector<float>& v) { return std::as_writable_bytes(std::span(v)); };
+    const std::vector<std::span<std::byte>> in = {bytes(x)}, out = {bytes(a), bytes(s), bytes(t)};
+    ASSERT_TRUE((*executor)->execute(in, out));
+    EXPECT_EQ(a[19999], 20000);
+    EXPECT_EQ(s[1], 8);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Spaces, ConstantsCountAsMemory) {

@@ -23,7 +23,7 @@
 namespace hloom::jit {
 namespace {
 
-constexpr std::string_view kSuffix = ".o.hloom", kTemporary = ".tmp-";
+constexpr std::string_view kObject = ".o.hloom", kConstant = ".c.hloom", kTemporary = ".tmp-";
 constexpr std::size_t kMaxProblems = 10;
 constexpr std::time_t kAbandoned = 3600;  // s: a temporary file of that age has lost its writer
 
@@ -68,7 +68,7 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
-std::string file_name(const ObjectKey& key) { return to_hex(key).append(kSuffix); }
+std::string file_name(const ObjectKey& key) { return to_hex(key).append(kObject); }
 
 /// A file of the cache as trim() sees it.
 struct Entry {
@@ -88,7 +88,8 @@ std::vector<Entry> entries_of(int folder) {
   while (const dirent* file = ::readdir(stream)) {
     const std::string name = file->d_name;
     struct stat status{};
-    if (!name.ends_with(kSuffix) && !name.starts_with(kTemporary)) continue;
+    const bool is_kept = name.ends_with(kObject) || name.ends_with(kConstant);
+    if (!is_kept && !name.starts_with(kTemporary)) continue;
     if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (name.starts_with(kTemporary)) {
       if (status.st_mtime + kAbandoned < std::time(nullptr)) ::unlinkat(folder, name.c_str(), 0);
@@ -126,27 +127,49 @@ void DiskCache::note(const std::string& problem) {
   if (problems_.size() < kMaxProblems) problems_.push_back(problem);
 }
 
-// Nothing (NotFound) where there is no such file.
-Expected<std::string> DiskCache::read(const std::string& name) {
-  const std::string path = folder_ + "/" + name;
-  const Descriptor file(::openat(descriptor_, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file.number() < 0) return system_error(path, "cannot be opened");
-  struct stat status{};
-  if (::fstat(file.number(), &status) != 0) return system_error(path, "cannot be read");
+namespace {
+
+Expected<> check_file(int descriptor, struct stat& status, const std::string& path) {
+  if (::fstat(descriptor, &status) != 0) return system_error(path, "cannot be read");
   if (!S_ISREG(status.st_mode)) return fail(Code::PermissionDenied, path, ": is no file");
-  TRY(check_is_ours(status, path));
+  return check_is_ours(status, path);
+}
+
+// It was used: trim() goes by this.
+void touch(int descriptor) {
+  const timespec now[] = {{0, UTIME_OMIT}, {0, UTIME_NOW}};
+  ::futimens(descriptor, now);
+}
+
+}  // namespace
+
+// To be closed by who gets it. NotFound where there is no such file.
+Expected<int> DiskCache::open_file(const std::string& name, struct stat& status) {
+  const std::string path = folder_ + "/" + name;
+  const int file = ::openat(descriptor_, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return system_error(path, "cannot be opened");
+  if (const Expected<> good = check_file(file, status, path); !good) {
+    ::close(file);
+    return good.error();
+  }
+  return file;
+}
+
+Expected<std::string> DiskCache::read(const std::string& name) {
+  struct stat status{};
+  const int number = TRY(open_file(name, status));
+  const Descriptor file(number);
   std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
   std::size_t filled = 0;
   while (filled < bytes.size()) {
     const ssize_t got = ::read(file.number(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return system_error(path, "cannot be read");
+    if (got < 0) return system_error(folder_ + "/" + name, "cannot be read");
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
   }
   bytes.resize(filled);
-  const timespec now[] = {{0, UTIME_OMIT}, {0, UTIME_NOW}};
-  ::futimens(file.number(), now);  // it was used: trim() goes by this
+  touch(file.number());
   return bytes;
 }
 
@@ -195,6 +218,31 @@ void DiskCache::store(const ObjectKey& key, const Object& object, const base::Ta
     return note(std::string(done.error().message()));
   const std::lock_guard lock(mutex_);
   ++statistics_.stored;
+}
+
+std::shared_ptr<const MappedFile> DiskCache::map(std::span<const std::byte> bytes) {
+  if (std::ssize(bytes) > limit_bytes_ / 2) return nullptr;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string name = to_hex(digest(text)).append(kConstant), path = folder_ + "/" + name;
+  for (const bool is_written : {false, true}) {
+    struct stat status{};
+    const Expected<int> opened = open_file(name, status);
+    if (opened) {
+      const Descriptor file(*opened);
+      auto mapped = std::make_shared<const MappedFile>(file.number(), status.st_size);
+      touch(file.number());
+      if (std::ranges::equal(mapped->bytes(), bytes)) return mapped;
+      note(path + ": is damaged, or cannot be mapped");
+    } else if (opened.error().code() != Code::NotFound) {
+      note(std::string(opened.error().message()));
+    }
+    if (is_written) break;
+    if (const Expected<> done = write(name, text); !done) {
+      note(std::string(done.error().message()));
+      break;
+    }
+  }
+  return nullptr;
 }
 
 void DiskCache::trim() {

@@ -1,4 +1,4 @@
-// Objects in a folder, for later processes.
+// Objects and large constants in a folder, for later processes.
 //
 //   auto cache = TRY(jit::DiskCache::open(folder));
 //   if (auto object = cache->load(key)) return *object;
@@ -10,13 +10,17 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/target.h"
 #include "hloom/error.h"
+#include "jit/mapped_file.h"
 #include "jit/object.h"
 #include "jit/object_key.h"
+
+struct stat;
 
 namespace hloom::jit {
 
@@ -42,6 +46,10 @@ class DiskCache {
   std::optional<Object> load(const ObjectKey&);
   /// Writes it, if the disk lets it. `target` is what the object needs.
   void store(const ObjectKey&, const Object&, const base::Target& target);
+  /// The same bytes from a file of the folder, which is written where there is none: memory that all processes share, and
+  /// that the system can take back. Nothing if the disk does not let it, or they are more than half of the limit.
+  /// Cost: reads the bytes twice.
+  std::shared_ptr<const MappedFile> map(std::span<const std::byte> bytes);
   /// Removes files not used for the longest until nine tenths of the limit are left, if there are more than the limit.
   /// Another process may be at it: then nothing. Cost: a system call for each file.
   void trim();
@@ -54,6 +62,7 @@ class DiskCache {
   DiskCache(int descriptor, std::string folder, std::int64_t limit_bytes)
       : folder_(std::move(folder)), descriptor_(descriptor), limit_bytes_(limit_bytes) {}
   void note(const std::string& problem);
+  Expected<int> open_file(const std::string& name, struct stat& status);
   Expected<std::string> read(const std::string& name);
   Expected<> write(const std::string& name, std::string_view bytes);
 

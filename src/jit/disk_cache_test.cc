@@ -64,6 +64,56 @@ class DiskCacheTest : public testing::Test {
   std::string parent_, folder_;
 };
 
+std::vector<std::byte> numbers(std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * i >> 3);
+  return bytes;
+}
+
+TEST_F(DiskCacheTest, WhatIsMappedOnceIsTheFileOfAllWhoMapIt) {
+  const auto bytes = numbers(100'000);
+  const auto cache = open();
+  const auto first = cache->map(bytes), again = open()->map(bytes);
+  ASSERT_TRUE(first && again) << testing::PrintToString(cache->problems());
+  EXPECT_TRUE(std::ranges::equal(first->bytes(), bytes) && std::ranges::equal(again->bytes(), bytes));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first->bytes().data()) % 4096, 0u);
+  ASSERT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+  EXPECT_EQ(fs::file_size(*fs::directory_iterator(folder_)), bytes.size());
+  // It stays when the file goes, and comes anew.
+  fs::remove(*fs::directory_iterator(folder_));
+  EXPECT_TRUE(std::ranges::equal(first->bytes(), bytes));
+  EXPECT_TRUE(cache->map(bytes));
+}
+
+TEST_F(DiskCacheTest, ADamagedMappedFileIsWrittenAnew) {
+  const auto bytes = numbers(100'000);
+  const auto cache = open();
+  ASSERT_TRUE(cache->map(bytes));
+  const std::string file = fs::directory_iterator(folder_)->path();
+  for (const std::size_t size : {0, 17, 99'999, 100'000, 100'001}) {
+    std::ofstream(file, std::ios::binary) << std::string(size, 'x');
+    const auto mapped = cache->map(bytes);
+    ASSERT_TRUE(mapped) << size;
+    EXPECT_TRUE(std::ranges::equal(mapped->bytes(), bytes)) << size;
+  }
+  EXPECT_EQ(cache->problems().size(), 5u);
+  EXPECT_THAT(cache->problems()[0], HasSubstr("is damaged"));
+}
+
+TEST_F(DiskCacheTest, NothingIsMappedWhereTheDiskDoesNotLetIt) {
+  const auto bytes = numbers(100'000);
+  EXPECT_FALSE(open(150'000)->map(bytes)) << "more than half of the limit";
+  const auto cache = open();
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY}, small{50'000, RLIM_INFINITY};
+  std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto mapped = cache->map(bytes);
+  setrlimit(RLIMIT_FSIZE, &unlimited);
+  EXPECT_FALSE(mapped);
+  EXPECT_THAT(cache->problems(), ElementsAre(HasSubstr("cannot be written")));
+  EXPECT_TRUE(fs::is_empty(folder_)) << "nothing half done is left";
+}
+
 TEST_F(DiskCacheTest, HitsInTheNextProcess) {
   const auto cache = open();
   EXPECT_FALSE(cache->load(key(1)));
