@@ -26,6 +26,7 @@ constexpr std::size_t kMaxGroup = 160;       // instructions in a kernel
 constexpr std::size_t kMaxRowResults = 3;    // of a kernel over rows, beyond which nothing else is made along: all are alive at once
 constexpr std::size_t kMaxExpanding = 64;    // more, that make much of little: written, they would cost most
 constexpr std::size_t kMaxCopies = 3;        // kernels that a producer is computed in
+constexpr std::int64_t kLittle = 8;          // a part in so many: what is repeated that often is never written
 constexpr int kMaxCopiedChain = 8;           // instructions in a row that are computed several times
 constexpr std::size_t kMaxSiblings = 6;      // results of reduces over the same elements
 constexpr std::int64_t kMaxSearch = 2000;    // instructions looked at for one question about cycles
@@ -44,6 +45,7 @@ class Fuser {
   Fuser(Computation& computation, const FuseOptions& options) : c_(computation), options_(options) {}
 
   void run() {
+    split_free_bases();
     std::vector<Instruction*> order = c_.post_order();
     for (std::size_t n = 0; n < order.size(); ++n) position_[order[n]] = static_cast<std::int64_t>(n);
     for (const Instruction* i : order)
@@ -63,6 +65,16 @@ class Fuser {
 
  private:
   using Ids = std::set<std::size_t>;
+
+  // What is made wherever it is read is not the array that is updated, though both may have been written as one.
+  void split_free_bases() {
+    for (Instruction* i : c_.post_order())
+      for (std::int64_t k = 0; k < num_bases(*i); ++k) {
+        Instruction* base = i->operand(k);
+        if (base->opcode() == Opcode::Constant || !is_free(*base) || base->users().size() == 1) continue;
+        i->replace_operand(k, c_.add_clone(*base, base->operands()));
+      }
+  }
 
   void place(Instruction& i) {
     if (is_structural(i) || i.opcode() == Opcode::Fusion) return;
@@ -185,10 +197,54 @@ class Fuser {
     return i.opcode() == Opcode::Broadcast && i.shape().num_elements() > i.operand(0)->shape().num_elements();
   }
 
+  // What it repeats is read faster, in any number of kernels, than it is itself.
+  static bool repeats_little(const Instruction& i) {
+    return i.opcode() == Opcode::Broadcast && i.operand(0)->shape().num_elements() * kLittle <= i.shape().num_elements();
+  }
+
+  // Whether each of the kernels reads its operands anyway, so that only an instruction is repeated and nothing read.
+  bool reads_nothing_new(const Instruction& i, const Ids& groups) const {
+    const auto is_read_in = [&](const Instruction* o, std::size_t g) {
+      return std::ranges::any_of(o->users(), [&](const Instruction* user) {
+        const auto found = user == &i ? groups_of_.end() : groups_of_.find(user);
+        return found != groups_of_.end() && found->second.contains(g);
+      });
+    };
+    return std::ranges::all_of(i.operands(), [&](const Instruction* o) {
+      return is_tiny(*o) || is_free(*o) || std::ranges::all_of(groups, [&](std::size_t g) { return is_read_in(o, g); });
+    });
+  }
+
+  // Arrays of its size that it is computed from element by element, over a few instructions.
+  static std::size_t arrays_behind(const Instruction& i) {
+    constexpr std::size_t kMost = 24;
+    std::unordered_set<const Instruction*> seen, arrays;
+    std::vector<const Instruction*> open = {&i};
+    while (!open.empty() && seen.size() < kMost) {
+      const Instruction* at = open.back();
+      open.pop_back();
+      if (!seen.insert(at).second) continue;
+      for (const Instruction* o : at->operands()) {
+        const bool large = o->shape().is_array() && o->shape().num_elements() == i.shape().num_elements();
+        if (!large || is_free(*o) || o->opcode() == Opcode::Broadcast) continue;
+        (hlo::is_elementwise(o->opcode()) ? open.push_back(o) : static_cast<void>(arrays.insert(o)));
+      }
+    }
+    return arrays.size();
+  }
+
+  // Whether reading it once more where a kernel that computes it has written it moves less than reading, in each of the
+  // kernels, all that it is made of. That may then end earlier as well.
+  bool is_better_written(const Instruction& i, const Ids& groups) const {
+    if (groups.size() < 2 || hero_of(i) != Hero::Loop || is_tiny(i)) return false;
+    const std::size_t arrays = arrays_behind(i);
+    return arrays * groups.size() > arrays + groups.size() && taking_as_result(i, groups) >= 0;
+  }
+
   bool joins(const Instruction& i, const Ids& groups, std::string& reason) const {
     if (groups.empty()) return false;
     if (groups.size() > 1) {
-      if (groups.size() > kMaxCopies && !is_tiny(i)) {
+      if (groups.size() > kMaxCopies && !is_tiny(i) && !repeats_little(i)) {
         reason = "it is used by " + std::to_string(groups.size()) + " kernels";
         return false;
       }
@@ -196,7 +252,11 @@ class Fuser {
         reason = "it is used by several kernels and is not cheap to compute again";
         return false;
       }
-      if (longest_chain(i) >= kMaxCopiedChain) {
+      if (is_better_written(i, groups)) {
+        reason = "reading it costs less than reading what it is made of in several kernels";
+        return false;
+      }
+      if (longest_chain(i) >= kMaxCopiedChain * (reads_nothing_new(i, groups) ? 2 : 1)) {
         reason = "the chain of instructions computed several times is long";
         return false;
       }
@@ -354,9 +414,19 @@ class Fuser {
 
   // A value that is written anyway, as one more result of a kernel that computes it at each of its own elements.
   bool joins_as_result(Instruction& i, const Ids& groups) {
-    if (hero_of(i) != Hero::Loop || i.shape().is_tuple() || i.shape().num_elements() <= 1) return false;
+    const std::int64_t g = taking_as_result(i, groups);
+    if (g < 0) return false;
+    add(i, static_cast<std::size_t>(g));
+    groups_[static_cast<std::size_t>(g)].roots.push_back(&i);
+    aligned_[&i] = true;
+    return true;
+  }
+
+  // -1: none.
+  std::int64_t taking_as_result(const Instruction& i, const Ids& groups) const {
+    if (hero_of(i) != Hero::Loop || i.shape().is_tuple() || i.shape().num_elements() <= 1) return -1;
     for (const std::size_t g : groups) {
-      Group& group = groups_[g];
+      const Group& group = groups_[g];
       if ((group.hero != Hero::Loop && group.hero != Hero::Rows) || group.domain != i.shape().dims() ||
           group.members.size() >= kMaxGroup || (group.hero == Hero::Rows && (group.roots.size() >= kMaxRowResults || is_of_pieces(i))))
         continue;
@@ -365,13 +435,9 @@ class Fuser {
         if (found == groups_of_.end() || !found->second.contains(g)) return true;
         return group.hero == Hero::Rows ? reads_its_row(*user) : elementwise_to_root(*user, group);
       });
-      if (!aligned || reaches_around(i, g)) continue;
-      add(i, g);
-      group.roots.push_back(&i);
-      aligned_[&i] = true;
-      return true;
+      if (aligned && !reaches_around(i, g)) return static_cast<std::int64_t>(g);
     }
-    return false;
+    return -1;
   }
 
   // Copies of `i` to other layouts become results of a kernel that computes it anyway, instead of computing it again.

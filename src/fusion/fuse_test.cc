@@ -266,6 +266,61 @@ TEST(Fuse, TheBaseOfAnUpdateIsABuffer) {
   EXPECT_EQ(update.called(0)->root()->operand(0)->opcode(), Opcode::Parameter);
 }
 
+// A fill that is updated and compared with as well: each has its own.
+TEST(Fuse, AFillThatIsUpdatedIsAnotherOneThanThatWhichIsRead) {
+  const auto m = fused(
+      "ENTRY e { p = s32[9] parameter(0)\n i = s32[] parameter(1)\n seven = s32[] constant(7)\n"
+      " b = s32[9] broadcast(seven), dimensions={}\n c = s32[9] maximum(p, b)\n w = s32[2] slice(c), slice={[0:2]}\n"
+      " ROOT d = s32[9] dynamic-update-slice(b, w, i) }");
+  const auto k = kernels(*m);
+  ASSERT_EQ(k.size(), 2u) << text::print(*m);
+  EXPECT_EQ(decision(*m->entry()->root(), "kernel"), "window-update");
+  // It computes what it reads from the parameter and its own sevens, and writes over the other kernel's.
+  EXPECT_EQ(m->entry()->root()->num_operands(), 3) << text::print(*m);
+  EXPECT_TRUE(k[0]->operands().empty()) << text::print(*m);
+}
+
+// Dots keep the readers apart.
+std::string read_by(int count, const std::string& value) {
+  std::string text, operands, shapes;
+  for (int k = 0; k < count; ++k) {
+    const std::string n = std::to_string(k);
+    text += " d" + n + " = f32[16,16] dot(p, p), lhs_contracting_dims={" + std::string(k % 2 == 0 ? "0" : "1") +
+            "}, rhs_contracting_dims={" + std::string(k % 4 < 2 ? "0" : "1") + "}\n m" + n + " = f32[16,16] multiply(d" + n +
+            ", " + value + ")\n t" + n + " = f32[16,16] dot(m" + n +
+            ", p), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n";
+    operands += (k > 0 ? ", t" : "t") + n;
+    shapes += k > 0 ? ", f32[16,16]" : "f32[16,16]";
+  }
+  return text + " ROOT t = (" + shapes + ") tuple(" + operands + ") }";
+}
+
+bool is_written(const hlo::Module& m, Opcode opcode) {
+  for (const Instruction* k : kernels(m)) {
+    const Instruction& root = *k->called(0)->root();
+    if (root.opcode() == opcode) return true;
+    for (const Instruction* r : root.operands())
+      if (root.opcode() == Opcode::Tuple && r->opcode() == opcode) return true;
+  }
+  return false;
+}
+
+TEST(Fuse, WhatRepeatsASmallArrayIsNeverWritten) {
+  const auto m = fused(
+      "ENTRY e { p = f32[16,16] parameter(0)\n x = f32[16] parameter(1)\n"
+      " b = f32[16,16] broadcast(x), dimensions={1}\n" + read_by(5, "b"));
+  EXPECT_FALSE(is_written(*m, Opcode::Broadcast)) << text::print(*m);
+}
+
+// y + z + w in two kernels, one of which computes it at its own elements: six reads, or five with what is written.
+TEST(Fuse, ASumOfManyArraysForTwoKernelsIsWrittenByOne) {
+  const std::string head =
+      "ENTRY e { p = f32[16,16] parameter(0)\n y = f32[16,16] parameter(1)\n z = f32[16,16] parameter(2)\n"
+      " w = f32[16,16] parameter(3)\n a = f32[16,16] add(y, z)\n";
+  EXPECT_TRUE(is_written(*fused(head + " b = f32[16,16] add(a, w)\n" + read_by(2, "b")), Opcode::Add));
+  EXPECT_FALSE(is_written(*fused(head + read_by(2, "a")), Opcode::Add));
+}
+
 TEST(Fuse, ADotReadsASliceWhereItLies) {
   const auto m = fused(
       "ENTRY e { p = f32[3,8,8] parameter(0)\n x = f32[8] parameter(1)\n i = s32[] parameter(2)\n z = s32[] constant(0)\n"
