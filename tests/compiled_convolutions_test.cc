@@ -2,35 +2,18 @@
 // numbers, with kernels that are not finite too, of which only the products count that the input has an element for.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <random>
 
 #include "compiler/compile.h"
 #include "compiler/execute_literals.h"
 #include "compiler/read_program.h"
-#include "hlo/narrow_float.h"
 #include "interp/interpret.h"
 #include "run_compiled.h"
+#include "whole_numbers.h"
 
 namespace hloom {
 namespace {
-
-void put(hlo::Literal& literal, std::int64_t n, double x) {
-  const DType type = literal.dtype();
-  const auto width = static_cast<std::size_t>(byte_width(type));
-  std::uint64_t bits = 0;
-  if (is_integral(type))
-    bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(x));
-  else if (type == DType::F64)
-    bits = std::bit_cast<std::uint64_t>(x);
-  else if (type == DType::F32)
-    bits = std::bit_cast<std::uint32_t>(static_cast<float>(x));
-  else
-    bits = hlo::encode_float(hlo::float_format(type), x);
-  std::memcpy(literal.mutable_bytes().data() + static_cast<std::size_t>(n) * width, &bits, width);
-}
 
 void fill(hlo::Literal& literal, std::mt19937_64& random, bool finite) {
   const std::int64_t n = literal.num_elements();
@@ -38,16 +21,6 @@ void fill(hlo::Literal& literal, std::mt19937_64& random, bool finite) {
   if (finite) return;
   for (const double odd : {double{INFINITY}, -double{INFINITY}, double{NAN}})
     put(literal, static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)), odd);
-}
-
-void expect_equal(const hlo::Literal& got, const hlo::Literal& want) {
-  ASSERT_EQ(got.num_elements(), want.num_elements());
-  std::int64_t different = 0;
-  for (std::int64_t n = 0; n < got.num_elements(); ++n) {
-    const double a = element_as_double(got, n), b = element_as_double(want, n);
-    different += !(a == b || (std::isnan(a) && std::isnan(b)));
-  }
-  EXPECT_EQ(different, 0) << "of " << got.num_elements();
 }
 
 struct Form {

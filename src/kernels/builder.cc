@@ -342,7 +342,7 @@ std::pair<Index, Index> Builder::divmod(const Index& given, std::int64_t d) {
     for (Index::Term& t : m.terms) t.coefficient /= d;
     return m;
   };
-  if (r.lo >= 0 && r.hi < d) return {divided(multiple), rest};
+  if (r.lo >= 0 && r.lo / d == r.hi / d) return {divided(multiple) + r.lo / d, rest + -(r.lo / d * d)};
   if (findings != nullptr)
     for (const Index::Term& t : rest.terms)
       if (may_shape(t.value) && t.coefficient > 0 && d % t.coefficient == 0)

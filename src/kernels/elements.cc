@@ -400,7 +400,10 @@ void Elements::want_cut(const Index& index, std::int64_t boundary) {
     rest.offset = 0;
     const Range r = b_.range(rest);
     const std::int64_t distance = boundary - index.offset;
-    if (t.coefficient > 0 && r.lo >= 0 && r.hi < t.coefficient && distance % t.coefficient == 0)
+    // Of a stride alone, the first at or behind the boundary.
+    if (t.coefficient > 0 && r.lo == 0 && r.hi == 0)
+      b_.findings->cuts[t.value].push_back((distance + (distance > 0 ? t.coefficient - 1 : 0)) / t.coefficient);
+    else if (t.coefficient > 0 && r.lo >= 0 && r.hi < t.coefficient && distance % t.coefficient == 0)
       b_.findings->cuts[t.value].push_back(distance / t.coefficient);
     // Falling: index ≥ boundary where v ≤ distance / coefficient; the cut is one above.
     else if (t.coefficient < 0 && r.lo == 0 && r.hi == 0 && t.coefficient == -1)

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -97,15 +98,17 @@ class Elements {
   /// walk() without loops, for a few elements.
   Expected<std::vector<Value>> walk_unrolled(const std::vector<std::int64_t>& box, std::vector<Value> initial, const Walk& step);
   One fold(const hlo::Instruction&, const Point& kept, const hlo::ReduceOrder&);
-  Point window_point(const hlo::Window&, const std::vector<std::int64_t>& dims, const Point& output,
-                     const Point& offset, Value& mask);
-  using Factors = std::function<Expected<std::pair<Value, Value>>(const Point&, Value& mask)>;
+  std::optional<Point> window_point(const hlo::Window& window, const std::vector<std::int64_t>& dims, const Point& output,
+                                    const Point& offset, Value& mask);
+  using Pair = std::optional<std::pair<Value, Value>>;  ///< none: nothing to add
+  using Factors = std::function<Expected<Pair>(const Point&, Value& mask)>;
   /// Σ over a box of products, fused and in f32 at least.
-  One multiply_sum(const std::vector<std::int64_t>& box, DType type, const Factors& factors);
+  One multiply_sum(const std::vector<std::int64_t>& box, DType type, bool by_taps, const Factors& factors);
 
   Value in_range(const Index&, std::int64_t lo, std::int64_t hi);  ///< lo ≤ index < hi; kNoValue if always
   Value select(Value p, Value t, Value f);
   void want_cut(const Index&, std::int64_t boundary);
+  void want_phases(const Index&, std::int64_t period);
 
   Builder& b_;
   Parameter parameter_;

@@ -7,6 +7,7 @@
 #include "fusion/cost.h"
 #include "hlo/identity.h"
 #include "kernels/elements.h"
+#include "kernels/taps.h"
 
 namespace hloom::kernels {
 
@@ -194,7 +195,9 @@ Expected<Value> Elements::reduce_window(const Instruction& i, const Point& point
   }
   const auto step = [&](const Point& offset, const std::vector<Value>& sofar) -> Expected<std::vector<Value>> {
     Value mask = kNoValue;
-    const Point from = window_point(window, shape.dims(), point, offset, mask);
+    const auto place = window_point(window, shape.dims(), point, offset, mask);
+    if (!place) return sofar;
+    const Point& from = *place;
     const auto next = [&]() -> Expected<std::vector<Value>> {
       std::vector<Value> arguments = sofar;
       for (std::int64_t k = 0; k < n; ++k) {
@@ -209,14 +212,15 @@ Expected<Value> Elements::reduce_window(const Instruction& i, const Point& point
       for (std::size_t k = 0; k < values.size(); ++k) values[k] = select(mask, values[k], sofar[k]);
     return values;
   };
-  const std::vector<Value> results = TRY(walk(box, initial, step));
+  const std::vector<Value> results = TRY(goes_by_taps(i) ? walk_unrolled(box, initial, step) : walk(box, initial, step));
   const Value value = results[static_cast<std::size_t>(result)];
   return n == 1 ? convert(value, i.shape().dtype()) : value;
 }
 
-// The operand's coordinates under a window: o·stride + w·dilation - padding, over the base dilation.
-Point Elements::window_point(const hlo::Window& window, const std::vector<std::int64_t>& dims, const Point& output,
-                             const Point& offset, Value& mask) {
+// The operand's coordinates under a window: o·stride + w·dilation - padding, over the base dilation. None if that is no element
+// of the operand wherever the output is.
+std::optional<Point> Elements::window_point(const hlo::Window& window, const std::vector<std::int64_t>& dims, const Point& output,
+                                            const Point& offset, Value& mask) {
   Point from(output.size());
   const auto require = [&](Value p) {
     if (p != kNoValue) mask = mask == kNoValue ? p : b_.line(Opcode::And, DType::Pred, {mask, p});
@@ -228,9 +232,16 @@ Point Elements::window_point(const hlo::Window& window, const std::vector<std::i
       const std::int64_t lift = std::max<std::int64_t>(0, (w.pad_low + w.lhs_dilate - 1) / w.lhs_dilate) * w.lhs_dilate;
       auto [quotient, remainder] = b_.divmod(x + lift, w.lhs_dilate);
       const Range r = b_.range(remainder);
-      if (r.lo != 0 || r.hi != 0)
-        require(compare(hlo::Direction::Eq, b_.affine(remainder), b_.constant_index(0)));
+      if (r.lo > 0) return std::nullopt;
+      if (r.hi != 0 && b_.findings != nullptr && offset[d].terms.empty()) want_phases(x + lift, w.lhs_dilate);
+      if (r.hi != 0) require(compare(hlo::Direction::Eq, b_.affine(remainder), b_.constant_index(0)));
       x = quotient + -(lift / w.lhs_dilate);
+    }
+    const Range r = b_.range(x);
+    if (r.hi < 0 || r.lo >= dims[d]) return std::nullopt;
+    if (b_.findings != nullptr && offset[d].terms.empty()) {
+      if (r.lo < 0) want_cut(x, 0);
+      if (r.hi >= dims[d]) want_cut(x, dims[d]);
     }
     require(in_range(x, 0, dims[d]));
     from[d] = x;
@@ -238,14 +249,25 @@ Point Elements::window_point(const hlo::Window& window, const std::vector<std::i
   return from;
 }
 
-Expected<Value> Elements::multiply_sum(const std::vector<std::int64_t>& box, DType type, const Factors& factors) {
+// Every so many elements of a base dilation are alike: a loop over one period is cut into its iterations.
+void Elements::want_phases(const Index& index, std::int64_t period) {
+  constexpr std::int64_t kMostPhases = 4;
+  for (const Index::Term& t : index.terms) {
+    const Range r = b_.range(index_of(t.value));
+    if (!b_.may_shape(t.value) || t.coefficient % period == 0 || r.hi - r.lo >= kMostPhases) continue;
+    for (std::int64_t v = r.lo + 1; v <= r.hi; ++v) b_.findings->cuts[t.value].push_back(v);
+  }
+}
+
+Expected<Value> Elements::multiply_sum(const std::vector<std::int64_t>& box, DType type, bool by_taps, const Factors& factors) {
   const bool narrow = is_floating(type) && bit_width(type) < 32;
   const DType sum_type = narrow ? DType::F32 : type;
   const Value zero = b_.constant(sum_type, 0);
   const auto step = [&](const Point& window, const std::vector<Value>& sofar) -> Expected<std::vector<Value>> {
     Value mask = kNoValue;
-    const auto pair = TRY(factors(window, mask));
-    const Value a = convert(pair.first, sum_type), b = convert(pair.second, sum_type);
+    const auto found = TRY(factors(window, mask));
+    if (!found) return sofar;
+    const Value a = convert(found->first, sum_type), b = convert(found->second, sum_type);
     Value next;
     if (sum_type == DType::F32 || sum_type == DType::F64)
       next = b_.multiply_add(a, b, sofar[0]);
@@ -254,7 +276,7 @@ Expected<Value> Elements::multiply_sum(const std::vector<std::int64_t>& box, DTy
     if (mask != kNoValue) next = select(mask, next, sofar[0]);
     return std::vector<Value>{next};
   };
-  const std::vector<Value> sums = TRY(walk(box, {zero}, step));
+  const std::vector<Value> sums = TRY(by_taps ? walk_unrolled(box, {zero}, step) : walk(box, {zero}, step));
   return convert(sums[0], type);
 }
 
@@ -275,14 +297,14 @@ Expected<Value> Elements::dot(const Instruction& i, const Point& point) {
     if (!in(d.rhs_batch, x) && !in(d.rhs_contracting, x)) b[static_cast<std::size_t>(x)] = point[next++];
   std::vector<std::int64_t> box;
   for (const std::int64_t x : d.lhs_contracting) box.push_back(lhs.dim(x));
-  return multiply_sum(box, i.shape().dtype(), [&](const Point& k, Value&) -> Expected<std::pair<Value, Value>> {
+  return multiply_sum(box, i.shape().dtype(), false, [&](const Point& k, Value&) -> Expected<Pair> {
     for (std::size_t n = 0; n < k.size(); ++n) {
       a[static_cast<std::size_t>(d.lhs_contracting[n])] = k[n];
       b[static_cast<std::size_t>(d.rhs_contracting[n])] = k[n];
     }
     const Value x = TRY(at(*i.operand(0), a));
     const Value y = TRY(at(*i.operand(1), b));
-    return std::pair(x, y);
+    return Pair(std::pair(x, y));
   });
 }
 
@@ -305,9 +327,11 @@ Expected<Value> Elements::convolution(const Instruction& i, const Point& point) 
   box.push_back(in_features);
   const Index feature_group = b_.divmod(o, out_features / c.feature_groups).first;
   const Index batch_group = b_.divmod(o, out_features / c.batch_groups).first;
-  return multiply_sum(box, i.shape().dtype(), [&](const Point& k, Value& mask) -> Expected<std::pair<Value, Value>> {
+  return multiply_sum(box, i.shape().dtype(), goes_by_taps(i), [&](const Point& k, Value& mask) -> Expected<Pair> {
     const Point offset(k.begin(), k.end() - 1);
-    const Point from = window_point(c.window, spatial, output, offset, mask);
+    const auto place = window_point(c.window, spatial, output, offset, mask);
+    if (!place) return Pair();
+    const Point& from = *place;
     Point a(u(input.rank())), w(u(kernel.rank()));
     a[u(c.dims.input_batch)] =
         batch_group * (input.dim(c.dims.input_batch) / c.batch_groups) + point[u(c.dims.output_batch)];
@@ -319,13 +343,10 @@ Expected<Value> Elements::convolution(const Instruction& i, const Point& point) 
       w[u(c.dims.kernel_spatial[s])] =
           c.window[s].reversal ? offset[s] * -1 + (c.window[s].size - 1) : offset[s];
     }
-    const auto pair = [&]() -> Expected<std::pair<Value, Value>> {
-      const Value x = TRY(at(*i.operand(0), a));
-      return std::pair(x, x);
-    };
-    const auto x = TRY(mask == kNoValue ? pair() : masked(mask, pair));
+    const auto input_at = [&] { return at(*i.operand(0), a); };
+    const Value x = TRY(mask == kNoValue ? input_at() : masked(mask, input_at));
     const Value y = TRY(at(*i.operand(1), w));
-    return std::pair(x.first, y);
+    return Pair(std::pair(x, y));
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <set>
 
 #include "base/check.h"
@@ -18,6 +19,7 @@
 #include "kernels/plan_scan.h"
 #include "kernels/plan_select_and_scatter.h"
 #include "kernels/squares.h"
+#include "kernels/taps.h"
 
 namespace hloom::kernels {
 namespace {
@@ -31,11 +33,13 @@ constexpr std::int64_t kMaxParts = 16;  // of a split: each is a nest of loops
 constexpr std::int64_t kBlockBytes = 32 * 1024;
 constexpr std::int64_t kSerialBytes = 128 * 1024;
 
-/// A loop before merging: adds stride·v to dimension `dim` of the domain, v in [from, to).
+/// A loop before merging: adds offset + stride·v to dimension `dim` of the domain, v in [from, to).
 struct Axis {
   std::size_t dim = 0;
   std::int64_t stride = 1;
   std::int64_t from = 0, to = 0;
+  std::int64_t offset = 0;
+  bool is_border = false;  ///< of windows: no more cut
   std::int64_t extent() const { return to - from; }
 };
 using Box = std::vector<Axis>;  // outermost first
@@ -82,6 +86,7 @@ class NestPlanner {
       if (domain_.dim(*d) != 1 && std::ranges::find(unrolled_, *d) == unrolled_.end())
         whole.push_back({static_cast<std::size_t>(*d), 1, 0, domain_.dim(*d)});
     fold_ = folds();
+    taps_ = find_taps(*fusion_.called(0), domain_.dims());
     return plan_parts(whole);
   }
 
@@ -141,6 +146,12 @@ class NestPlanner {
     return places_.operands[at];
   }
 
+  /// Elements that are made together: a loop's iteration is this many of them along a dimension.
+  struct Tile {
+    std::size_t dim = 0;
+    std::int64_t stride = 1, size = 1;
+  };
+
   /// Values of roots, and where they go.
   using Stores = std::vector<std::pair<const Root*, std::pair<Value, Point>>>;
 
@@ -167,6 +178,13 @@ class NestPlanner {
           p[static_cast<std::size_t>(d)].offset = n;
           points.push_back(std::move(p));
         }
+    }
+    if (tile_.size > 1) {
+      HLOOM_CHECK(points.size() == 1);
+      for (std::int64_t n = 1; n < tile_.size; ++n) {
+        points.push_back(point);
+        points.back()[tile_.dim] = points.back()[tile_.dim] + n * tile_.stride;
+      }
     }
     return points;
   }
@@ -245,7 +263,8 @@ class NestPlanner {
 
   Point point_of(const Box& box, const std::vector<Index>& axes) const {
     Point point(static_cast<std::size_t>(domain_.rank()));
-    for (std::size_t a = 0; a < box.size(); ++a) point[box[a].dim] = point[box[a].dim] + axes[a] * box[a].stride;
+    for (std::size_t a = 0; a < box.size(); ++a)
+      point[box[a].dim] = point[box[a].dim] + axes[a] * box[a].stride + box[a].offset;
     return point;
   }
 
@@ -257,6 +276,7 @@ class NestPlanner {
     NestPlanner twin(scratch, fusion_, places_, roots_, {});
     twin.fold_ = fold_;
     twin.unrolled_ = unrolled_;
+    twin.tile_ = tile_;
     std::vector<Index> axes;
     for (const Axis& axis : box) {
       const Value v = scratch.begin_loop(axis.from, axis.to);
@@ -279,7 +299,8 @@ class NestPlanner {
     const Findings findings = TRY(dry_run(box, variables));
     if (round < kMaxRounds) {
       for (std::size_t a = 0; a < box.size(); ++a) {
-        const auto parts = cut(box[a], findings, variables[a]);
+        const auto parts = taps_ != nullptr ? with_borders(box[a], cut(box[a], findings, variables[a]))
+                                            : cut(box[a], findings, variables[a]);
         if (parts.size() < 2 || num_boxes_ + parts.size() > kMaxBoxes) continue;
         num_boxes_ += parts.size() - 1;
         for (const Axis& part : parts) {
@@ -293,12 +314,70 @@ class NestPlanner {
         const std::int64_t divisor = split(box[a], findings, variables[a]);
         if (divisor == 0) continue;
         Box sub = box;
-        sub[a] = {box[a].dim, box[a].stride * divisor, box[a].from / divisor, box[a].to / divisor};
+        sub[a] = {box[a].dim, box[a].stride * divisor, box[a].from / divisor, box[a].to / divisor, box[a].offset};
         sub.insert(sub.begin() + static_cast<std::ptrdiff_t>(a) + 1, Axis{box[a].dim, box[a].stride, 0, divisor});
         return plan_box(sub, round + 1);
       }
     }
-    return build(shape(box, findings, variables));
+    Shaped shaped = shape(box, findings, variables);
+    const auto tiled = tiled_axis(shaped);
+    return tiled ? plan_tiles(box, *tiled) : build(std::move(shaped));
+  }
+
+  // Windows leave an array at many places, where each box would be code of its own: of more than a few parts the largest stays,
+  // and what is before and behind it are borders, which look at each tap.
+  static std::vector<Axis> with_borders(const Axis& axis, std::vector<Axis> parts) {
+    constexpr std::size_t kFew = 5;
+    if (axis.is_border) return {axis};
+    if (parts.size() <= kFew) return parts;
+    const Axis inner = *std::ranges::max_element(parts, {}, &Axis::extent);
+    Axis before = axis, behind = axis;
+    before.to = inner.from;
+    behind.from = inner.to;
+    before.is_border = behind.is_border = true;
+    std::vector<Axis> three;
+    for (const Axis& part : {before, inner, behind})
+      if (part.extent() > 0) three.push_back(part);
+    return three;
+  }
+
+  // The axis along which a few elements are made together, for they share taps: the innermost of those without lanes.
+  std::optional<std::size_t> tiled_axis(const Shaped& s) const {
+    if (taps_ == nullptr || fold_ || !unrolled_.empty() || s.square.size != 0) return std::nullopt;
+    std::int64_t elements = 1;
+    for (const Axis& axis : s.box) elements *= axis.extent();
+    if (elements < domain_.num_elements() / 8) return std::nullopt;
+    for (std::size_t g = s.groups.size(); g-- > 0;) {
+      const std::size_t a = s.groups[g][0];
+      if (s.lanes[g] == 0 && s.groups[g].size() == 1 && s.box[a].extent() > 1 &&
+          shares_taps(*taps_, static_cast<std::int64_t>(s.box[a].dim)))
+        return a;
+    }
+    return std::nullopt;
+  }
+
+  // The box in tiles along an axis, then what is left.
+  Expected<> plan_tiles(const Box& box, std::size_t a) {
+    constexpr std::int64_t kTile = 4;
+    const Axis whole = box[a];
+    const std::int64_t tiles = whole.extent() / kTile, rest = whole.extent() % kTile;
+    TRY(plan_tiles(box, a, {whole.from, tiles, kTile}));
+    return plan_tiles(box, a, {whole.from + tiles * kTile, rest > 0 ? 1 : 0, rest});
+  }
+
+  struct TileRun {
+    std::int64_t from, count, size;
+  };
+  Expected<> plan_tiles(const Box& box, std::size_t a, const TileRun& run) {
+    if (run.count == 0) return {};
+    Box tiles = box;
+    tiles[a] = {box[a].dim, box[a].stride * run.size, 0, run.count, box[a].offset + run.from * box[a].stride};
+    tile_ = {box[a].dim, box[a].stride, run.size};
+    std::vector<Value> variables;
+    const Findings findings = TRY(dry_run(tiles, variables));
+    const auto done = build(shape(tiles, findings, variables));
+    tile_ = {};
+    return done;
   }
 
   static std::vector<Axis> cut(const Axis& axis, const Findings& findings, Value v) {
@@ -310,7 +389,9 @@ class NestPlanner {
     std::int64_t from = axis.from;
     at.insert(axis.to);
     for (const std::int64_t c : at) {
-      parts.push_back({axis.dim, axis.stride, from, c});
+      parts.push_back(axis);
+      parts.back().from = from;
+      parts.back().to = c;
       from = c;
     }
     return parts;
@@ -546,6 +627,8 @@ class NestPlanner {
   Shape domain_;
   bool fold_ = false;
   std::vector<std::int64_t> unrolled_;  ///< dimensions of the domain without a loop
+  const Instruction* taps_ = nullptr;   ///< what goes by taps over the domain
+  Tile tile_;
   std::int64_t widest_ = 4;
   std::size_t num_boxes_ = 1;
 };
