@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "buffers/steps.h"
 #include "buffers/values.h"
@@ -143,20 +144,23 @@ bool same_elements(const Shape& a, const Shape& b) {
 // elementwise operations alone, or goes into a sum over a row of a kernel over rows: its row has been read whole before
 // the last pass over it, which writes. Elements are what counts: layouts say where they lie in memory, and
 // each element's loads come before its stores, however many go at once.
-bool is_used_elementwise(const Computation& fused, const Instruction& parameter) {
-  std::unordered_map<const Instruction*, bool> reached{{&parameter, true}};
-  for (const Instruction* i : fused.post_order()) {
-    const bool uses = std::ranges::any_of(i->operands(), [&](const Instruction* o) { return reached[o]; });
-    if (!uses || i == &parameter) continue;
-    reached[i] = true;
-    if (i->opcode() == Opcode::Tuple) continue;
-    if (i->opcode() == Opcode::Reduce && i->num_operands() == 2 && !reached[i->operand(1)] && decision(*i, "rows")) {
-      reached[i] = false;
-      continue;
+bool is_used_elementwise(const Instruction& parameter) {
+  std::unordered_set<const Instruction*> reached{&parameter};
+  std::vector<const Instruction*> open{&parameter}, sums;
+  while (!open.empty()) {
+    const Instruction* at = open.back();
+    open.pop_back();
+    for (const Instruction* user : at->users()) {
+      if (user->opcode() == Opcode::Reduce && user->num_operands() == 2 && decision(*user, "rows")) {
+        sums.push_back(user);
+        continue;
+      }
+      const bool is_aligned = is_elementwise(user->opcode()) && user->shape().dims() == parameter.shape().dims();
+      if (user->opcode() != Opcode::Tuple && !is_aligned) return false;
+      if (reached.insert(user).second) open.push_back(user);
     }
-    if (!is_elementwise(i->opcode()) || i->shape().dims() != parameter.shape().dims()) return false;
   }
-  return true;
+  return std::ranges::none_of(sums, [&](const Instruction* s) { return reached.contains(s->operand(1)); });
 }
 
 // A routine reads the whole of a line or matrix before it writes any, and nothing else of this operand.
@@ -198,6 +202,8 @@ class RowPasses {
 bool rows_may_overwrite(const Computation& fused, const Instruction& parameter, std::int64_t result) {
   const Instruction& root = *fused.root();
   if (root.opcode() != Opcode::Tuple) return root.shape().dims() == parameter.shape().dims();
+  const Instruction& written = *root.operand(result);
+  if (written.shape().dims() != parameter.shape().dims()) return false;
   const RowPasses passes(fused);
   int last = passes.last();
   for (const Instruction* leaf : root.operands()) {
@@ -206,8 +212,7 @@ bool rows_may_overwrite(const Computation& fused, const Instruction& parameter, 
     if (!is_whole && !passes.has_one_a_row(leaf->shape())) return false;
     if (is_whole) last = std::max(last, passes.sums(*leaf) + 1);
   }
-  const Instruction& written = *root.operand(result);
-  return written.shape().dims() == parameter.shape().dims() && passes.sums(written) + 1 == last;
+  return passes.sums(written) + 1 == last;
 }
 
 bool fusion_may_overwrite(const Instruction& i, std::int64_t operand, std::int64_t result) {
@@ -216,10 +221,10 @@ bool fusion_may_overwrite(const Instruction& i, std::int64_t operand, std::int64
   if (i.attr<hlo::FusionAttr>().kind == hlo::FusionKind::Custom) return routine_may_overwrite(*fused.root(), parameter);
   const std::string* kernel = decision(i, "kernel");
   const bool is_rows = kernel != nullptr && *kernel == "rows";
-  if (is_rows && !rows_may_overwrite(fused, parameter, result)) return false;
   for (const Shape* leaf : leaves(i.shape()))
     if (!is_rows && leaf->dims() != parameter.shape().dims()) return false;
-  return in_place_pairs(i).empty() && is_used_elementwise(fused, parameter);
+  return is_used_elementwise(parameter) && (!is_rows || rows_may_overwrite(fused, parameter, result)) &&
+         in_place_pairs(i).empty();
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <bit>
 #include <functional>
 
+#include "buffers/placed.h"
+
 namespace hloom::buffers {
 namespace {
 
@@ -82,65 +84,6 @@ class Space {
   std::vector<std::vector<std::size_t>> taking_;
 };
 
-/// Blocks that are placed, found by the stretches of time that they live in.
-class Placed {
- public:
-  Placed(const std::vector<Block>& blocks, std::vector<std::int64_t>& offsets)
-      : blocks_(blocks), offsets_(offsets), seen_(blocks.size(), -1) {
-    std::int32_t end = 0;
-    for (const Block& b : blocks) end = std::max(end, b.live.empty() ? 0 : b.live.end());
-    while ((end >> shift_) > kStretches) ++shift_;
-    stretches_.resize(static_cast<std::size_t>(end >> shift_) + 1);
-  }
-
-  void add(std::size_t n) {
-    for_stretches(n, [&](std::vector<std::size_t>& stretch) {
-      if (stretch.empty() || stretch.back() != n) stretch.push_back(n);
-    });
-    all_.push_back(n);
-  }
-
-  // The byte ranges of those that `n` meets, in order.
-  std::vector<std::pair<std::int64_t, std::int64_t>> met_by(std::size_t n) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
-    const auto look_at = [&](const std::vector<std::size_t>& others) {
-      for (const std::size_t other : others) {
-        if (seen_[other] == static_cast<std::int64_t>(n)) continue;
-        seen_[other] = static_cast<std::int64_t>(n);
-        if (overlap(blocks_[n].live, blocks_[other].live))
-          ranges.emplace_back(offsets_[other], offsets_[other] + blocks_[other].bytes);
-      }
-    };
-    std::size_t in_stretches = 0;
-    for_stretches(n, [&](const std::vector<std::size_t>& stretch) { in_stretches += stretch.size(); });
-    if (in_stretches < all_.size())
-      for_stretches(n, look_at);
-    else
-      look_at(all_);
-    std::ranges::sort(ranges);
-    return ranges;
-  }
-
- private:
-  static constexpr std::int32_t kStretches = 256;
-
-  template <typename F>
-  void for_stretches(std::size_t n, const F& f) {
-    for (const Interval& i : blocks_[n].live.parts())
-      for (std::int32_t s = i.begin >> shift_; s <= (i.end - 1) >> shift_; ++s)
-        f(stretches_[static_cast<std::size_t>(s)]);
-  }
-
-  const std::vector<Block>& blocks_;
-  std::vector<std::int64_t>& offsets_;
-  std::vector<std::int64_t> seen_;
-  std::vector<std::vector<std::size_t>> stretches_;
-  std::vector<std::size_t> all_;
-  int shift_ = 0;
-};
-
-using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
-
 struct Gap {
   std::int64_t begin = -1, bytes = 0;
 };
@@ -171,16 +114,28 @@ std::int64_t best_place(const Ranges& ranges, const Block& block, std::size_t n,
   return tightest_gap(ranges, block, space.arena(), kNoEnd).begin;
 }
 
-// The offsets are addresses of the space.
-Packing place_in_order(const std::vector<Block>& blocks, const std::vector<std::size_t>& order, const Space& space) {
+using Order = std::vector<std::size_t>;
+
+/// What is the same for all orders that are tried.
+struct Problem {
+  const std::vector<Block>& blocks;
+  const Space& space;
+  const Meetings& meetings;
+};
+
+// The offsets are addresses of the space. The first `kept` of the order stay where they are in `before`. Gives up, with
+// more bytes than `most`, as soon as it takes more.
+Packing place_in_order(const Problem& p, const Order& order, std::int64_t most, std::size_t kept = 0,
+                       const Packing& before = {}) {
   Packing result;
-  result.offsets.assign(blocks.size(), space.arena());
-  Placed placed(blocks, result.offsets);
-  for (const std::size_t n : order) {
-    if (blocks[n].bytes == 0) continue;
-    result.offsets[n] = best_place(placed.met_by(n), blocks[n], n, space);
-    result.bytes = std::max(result.bytes, result.offsets[n] + blocks[n].bytes - space.arena());
-    placed.add(n);
+  result.offsets.assign(p.blocks.size(), p.space.arena());
+  Placed placed(p.meetings);
+  for (std::size_t k = 0; k < order.size() && result.bytes <= most; ++k) {
+    const std::size_t n = order[k];
+    if (p.blocks[n].bytes == 0) continue;
+    result.offsets[n] = k < kept ? before.offsets[n] : best_place(placed.met_by(n), p.blocks[n], n, p.space);
+    result.bytes = std::max(result.bytes, result.offsets[n] + p.blocks[n].bytes - p.space.arena());
+    placed.add(n, result.offsets[n]);
   }
   return result;
 }
@@ -193,20 +148,19 @@ std::int64_t alignment_of(std::int64_t block_bytes) {
 
 namespace {
 
-using Order = std::vector<std::size_t>;
-
 // What sticks out is placed earlier, halfway to the front or at it, for as long as that does not make it worse.
-void improve(const std::vector<Block>& blocks, const Space& space, Order& order, Packing& best, std::int64_t enough) {
-  const auto count = static_cast<std::int64_t>(blocks.size());
+void improve(const Problem& p, Order& order, Packing& best, std::int64_t enough) {
+  const auto count = static_cast<std::int64_t>(p.blocks.size());
   for (std::int64_t round = 0; round < kMostRounds && round * count * count < kMostWork; ++round) {
     if (best.bytes <= enough) return;
-    const std::int64_t end = space.arena() + best.bytes;
+    const std::int64_t end = p.space.arena() + best.bytes;
     const auto top = std::ranges::find_if(
-        order, [&](std::size_t n) { return best.offsets[n] + blocks[n].bytes == end && blocks[n].bytes > 0; });
+        order, [&](std::size_t n) { return best.offsets[n] + p.blocks[n].bytes == end && p.blocks[n].bytes > 0; });
     Order next = order;
     const auto at = next.begin() + (top - order.begin());
-    std::rotate(round % 2 == 0 ? next.begin() : next.begin() + (at - next.begin()) / 2, at, at + 1);
-    Packing packing = place_in_order(blocks, next, space);
+    const auto to = round % 2 == 0 ? next.begin() : next.begin() + (at - next.begin()) / 2;
+    std::rotate(to, at, at + 1);
+    Packing packing = place_in_order(p, next, best.bytes, static_cast<std::size_t>(to - next.begin()), best);
     if (packing.bytes > best.bytes) continue;
     best = std::move(packing);
     order = std::move(next);
@@ -217,6 +171,8 @@ void improve(const std::vector<Block>& blocks, const Space& space, Order& order,
 
 Packing pack(const std::vector<Block>& blocks, PackEffort effort, const std::vector<Shelf>& shelves) {
   const Space space(shelves, blocks);
+  const Meetings meetings(blocks);
+  const Problem problem{blocks, space, meetings};
   Order order(blocks.size());
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
   const auto size = [&](std::size_t n) { return static_cast<double>(blocks[n].bytes); };
@@ -234,8 +190,9 @@ Packing pack(const std::vector<Block>& blocks, PackEffort effort, const std::vec
   for (const auto& key : keys) {
     std::ranges::stable_sort(order, std::greater(), key);
     Order improved = order;
-    Packing packing = place_in_order(blocks, improved, space);
-    if (effort == PackEffort::Full) improve(blocks, space, improved, packing, enough);
+    const bool is_full = effort == PackEffort::Full;
+    Packing packing = place_in_order(problem, improved, is_full || best.offsets.empty() ? INT64_MAX : best.bytes);
+    if (is_full) improve(problem, improved, packing, enough);
     if (best.offsets.empty() || packing.bytes < best.bytes) best = std::move(packing);
     if (best.bytes <= enough || (effort == PackEffort::Quick && ++passes == kQuickPasses)) break;
   }

@@ -159,6 +159,19 @@ TEST(Pack, AShelfMakesTheArenaSmaller) {
   EXPECT_EQ(p.shelves, (std::vector<std::int32_t>{0, -1}));
 }
 
+// Few blocks meet by a table, many by stretches of time: blocks without bytes make many of few.
+TEST(Pack, ManyBlocksArePlacedAsFewAre) {
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    std::vector<Block> blocks = random_blocks(seed, 700, 300);
+    const Packing few = pack(blocks, PackEffort::Quick);
+    expect_legal(blocks, few);
+    blocks.resize(2500);
+    const Packing many = pack(blocks, PackEffort::Quick);
+    EXPECT_EQ(many.bytes, few.bytes);
+    EXPECT_TRUE(std::equal(few.offsets.begin(), few.offsets.end(), many.offsets.begin()));
+  }
+}
+
 TEST(Pack, OfNothingIsNothing) {
   EXPECT_EQ(pack({}).bytes, 0);
   EXPECT_EQ(pack({{0, Intervals({{0, 1}})}}).bytes, 0);
