@@ -40,24 +40,28 @@ Expected<Loaded> load(const Options& options, const Source& source) {
   return Loaded{std::move(module), std::move(arguments)};
 }
 
+std::string percent(std::int64_t part, std::int64_t whole) {
+  std::ostringstream text;
+  text.precision(3);
+  text << 100 * static_cast<double>(part) / static_cast<double>(whole) << " %";
+  return std::move(text).str();
+}
+
 Expected<compiler::CheckReport> check_module(const Options& options, const Source& source) {
   Loaded loaded = TRY(load(options, source));
   if (options.debug_memory) TRY(run_watched(options, source, loaded.arguments));
   compiler::CheckOptions check;
   check.compile = TRY(compile_options(options));
-  check.max_work = options.work;
+  if (options.work > 0) check.work = options.work;
   const Progress progress("checking " + source.path);
   return compiler::check_devices(std::move(loaded.module), loaded.arguments, check);
 }
 
 Expected<int> bisect(const Options& options, const Source& source) {
   const Loaded loaded = TRY(load(options, source));
-  if (loaded.arguments.size() != 1)
-    return fail(Code::Unimplemented, source.path, ": runs on ", loaded.arguments.size(),
-                " devices; --bisect-passes takes programs for one");
   const compiler::Options compile = TRY(compile_options(options));
   const Progress progress("bisecting " + source.path);
-  const compiler::Bisection found = TRY(compiler::bisect_passes(*loaded.module, loaded.arguments[0], compile));
+  const compiler::Bisection found = TRY(compiler::bisect_passes(*loaded.module, loaded.arguments, compile));
   if (found.stage.empty()) {
     say(source.path + ": " + std::to_string(found.stages) + " stages: all give the same results");
     return kGood;
@@ -75,6 +79,10 @@ Expected<int> check(const Options& options) {
   const compiler::CheckReport report = TRY(check_module(options, source));
   std::ostringstream words;
   words << source.path << ": " << report.instructions << " instructions, " << report.checks << " checks";
+  if (report.checks < report.runs) words << " in " << report.runs << " steps";
+  if (report.elements < report.elements_of_checked)
+    words << ", " << report.elements << " of " << report.elements_of_checked << " elements ("
+          << percent(report.elements, report.elements_of_checked) << ')';
   if (report.skipped > 0) words << ", " << report.skipped << " skipped because they are too large to interpret";
   if (report.differences.empty()) words << ": all agree";
   for (std::size_t i = 0; i < report.differences.size(); ++i)

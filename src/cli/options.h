@@ -31,7 +31,7 @@ struct Options {
   int threads = 0;  ///< 0: as many as the process may use
   std::int64_t replicas = 0, partitions = 0;  ///< 0: as the program says
   double collective_timeout_s = 300;
-  double work = 2e9;  ///< of check: the most steps of an instruction that is interpreted
+  double work = 0;  ///< of check: steps of the interpreter for one run of an instruction; 0: any number
   double seconds = 2;
   std::string dump;  ///< a folder
   std::vector<std::string> passes;

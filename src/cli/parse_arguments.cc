@@ -208,7 +208,7 @@ void add_check(CLI::App& app, Options& o) {
   add_cpu(*check, o);
   add_cache(*check, o);
   add_devices(*check, o);
-  check->add_option("--work", o.work, "Instructions that take the interpreter more steps are run, not checked; default 2e9")
+  check->add_option("--work", o.work, "Of instructions that take the interpreter more steps a sample is checked; default: all of all")
       ->option_text("STEPS")
       ->check(CLI::PositiveNumber);
   add_debug_memory(*check, o, "Run once under the watch of run --debug-memory before");

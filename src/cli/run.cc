@@ -108,14 +108,11 @@ Expected<Results> run_compiled(const Options& options, const Source& source, std
 
 // Status 1 if an instruction makes one.
 Expected<int> check_nans(const Options& options, const Source& source, std::unique_ptr<hlo::Module> module,
-                         const Devices& devices, const Arguments& arguments) {
-  if (devices.count() != 1)
-    return fail(Code::Unimplemented, source.path, ": runs on ", devices.count(),
-                " devices; --check-nans takes programs for one");
+                         const Arguments& arguments) {
   compiler::CheckOptions check;
   check.compile = TRY(compile_options(options));
   const Progress progress("looking for NaNs in " + source.path);
-  const compiler::NotFinite first = TRY(compiler::first_not_finite(std::move(module), arguments[0], check));
+  const compiler::NotFinite first = TRY(compiler::first_not_finite_devices(std::move(module), arguments, check));
   if (first.arguments > 0)
     say(source.path + ": " + std::to_string(first.arguments) + " arguments have NaNs or infinities");
   say(source.path + ": " + (first.found ? "first NaN or infinity: " + to_string(first.place)
@@ -158,7 +155,7 @@ Expected<int> run(const Options& options) {
     TRY(passes::expand_dynamic_sizes(*module));
     for (auto& of_device : arguments) of_device = TRY(compiler::with_sizes(parameters, std::move(of_device)));
   }
-  if (options.check_nans) return check_nans(options, source, std::move(module), devices, arguments);
+  if (options.check_nans) return check_nans(options, source, std::move(module), arguments);
   HostFiles host = TRY(HostFiles::read(options, *module, devices));
   Results results = options.interpret ? TRY(run_interpreted(source, *module, devices, arguments, host))
                                       : TRY(run_compiled(options, source, std::move(module), arguments, host));

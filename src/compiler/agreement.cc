@@ -77,7 +77,7 @@ Found differs_from_exact(const Values& got, const ExactResults& want, const std:
   for (const bool exact : want.exact)
     tolerances.push_back(exact ? arrays::Tolerance::exact() : arrays::Tolerance::none());
   if (got.empty()) return std::nullopt;
-  const auto difference = arrays::compare_results(got, want.values, tolerances);
+  const auto difference = arrays::compare_results(got, want.values[0], tolerances);
   if (!difference) return std::nullopt;
   return how + ", against interpreted: " + *difference;
 }
@@ -118,7 +118,7 @@ Expected<Found> Agreement::compiled_difference(const hlo::Module& module, std::s
 }
 
 Expected<Found> Agreement::difference(const hlo::Module& module, std::span<const Literal> arguments) const {
-  const ExactResults want = TRY(exact_results(module, arguments, options_.max_interpreter_steps));
+  const ExactResults want = TRY(exact_results(module, std::vector<Values>{Values(arguments.begin(), arguments.end())}, options_.max_interpreter_steps));
   Values first;
   Found found = TRY(compiled_difference(module, arguments, true, first));
   if (!found) found = differs_from_exact(first, want, "compiled");

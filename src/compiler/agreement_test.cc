@@ -38,7 +38,7 @@ ENTRY e {
 })";
 
 std::vector<bool> exact_of(std::string_view text, std::vector<hlo::Literal> arguments) {
-  const auto results = exact_results(*parse(text), arguments);
+  const auto results = exact_results(*parse(text), std::vector<std::vector<hlo::Literal>>{std::move(arguments)});
   EXPECT_TRUE(results);
   return results ? results->exact : std::vector<bool>();
 }

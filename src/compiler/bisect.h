@@ -19,18 +19,19 @@ using StageText = std::pair<std::string, std::string>;
 
 struct Bisection {
   std::string stage;    ///< after which the results part; empty: they do not
-  std::string message;  ///< result, element, both values
+  std::string message;  ///< device where there are several, result, element, both values
   std::int64_t stages = 0;  ///< that were compared
 };
 
 /// The first of the modules that the interpreter gives other results for than for `module`. Results that depend on
-/// functions or on the order of sums are compared to the bit too: no stage may change them for the interpreter.
+/// functions or on the order of sums are compared to the bit too: no stage may change them for the interpreter. `arguments` by device,
+/// leaves of the parameters.
 /// Errors: those of reading the texts and of interpreting.
-Expected<Bisection> bisect(const hlo::Module&, std::span<const StageText>, std::span<const hlo::Literal> arguments);
+Expected<Bisection> bisect(const hlo::Module&, std::span<const StageText>, std::span<const std::vector<hlo::Literal>> arguments);
 
 /// Compiles the module and bisects all its stages: each pass that changed something, fusions, buffers, then, as the
 /// stage "kernels and code", what the compiled program gives where that must be exact. Errors: as above, and those of
 /// compile().
-Expected<Bisection> bisect_passes(const hlo::Module&, std::span<const hlo::Literal> arguments, const Options& = {});
+Expected<Bisection> bisect_passes(const hlo::Module&, std::span<const std::vector<hlo::Literal>> arguments, const Options& = {});
 
 }  // namespace hloom::compiler

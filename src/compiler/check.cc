@@ -2,19 +2,17 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
+#include <functional>
 #include <unordered_set>
 
 #include "base/fail.h"
-#include "base/thread.h"
 #include "base/try.h"
 #include "compiler/check_tolerance.h"
 #include "compiler/collective_oracle.h"
 #include "compiler/compile.h"
-#include "compiler/step_walker.h"
+#include "compiler/sampled_check.h"
+#include "compiler/walk_devices.h"
 #include "hlo/participants.h"
-#include "interp/interpret.h"
-#include "runtime/float_mode.h"
 
 namespace hloom::compiler {
 namespace {
@@ -24,20 +22,7 @@ using hlo::Literal;
 using hlo::Opcode;
 
 constexpr std::size_t kMaxDifferences = 20;
-constexpr double kMostHidden = 2e9;  // steps for a value that the compiled program does not show
-
-std::string text_of(const std::vector<LoopPlace>& loops) {
-  std::string text;
-  for (const LoopPlace& l : loops)
-    text += (text.empty() ? "iteration " : ", ") + std::to_string(l.iteration) + " of " + l.loop->name();
-  return text;
-}
-
-Difference difference(const Instruction& step, const Instruction& i, std::string message,
-                      const std::vector<LoopPlace>& loops) {
-  return {i.name(),           step.name(),  std::string(hlo::name(i.opcode())) + " " + to_string(i.shape(), false),
-          std::move(message), source_of(i), text_of(loops), -1};
-}
+constexpr double kMostWhole = 2e9;  // steps of what has no parts
 
 // What runs as a step of its own and means the same whenever it runs.
 bool can_be_interpreted(const Instruction& i) {
@@ -78,17 +63,12 @@ class Checker : public StepWalker {
 
  private:
   Expected<> visit(const Instruction& i) override {
-    if (!has_steps(i) || !wanted(i)) return run(i);
+    if (!has_steps(i)) return run(i);
+    ++report_.runs;
+    if (!wanted(i)) return run(i);
     if (oracle_ != nullptr && (hlo::has_participants(i.opcode()) || is_done(i.opcode()))) return check_collective(i);
-    if (i.opcode() == Opcode::Fusion)
-      return run_fusion(i,
-                        [&](const Instruction& inner, std::span<const Literal> operands, std::optional<Literal> shown) {
-                          return check_inner(i, inner, operands, std::move(shown));
-                        });
-    if (!can_be_interpreted(i)) return run(i);
-    if (interpreter_work(i) <= options_.max_work) return check_step(i);
-    ++report_.skipped;
-    return run(i);
+    if (i.opcode() == Opcode::Fusion) return check_fusion(i);
+    return can_be_interpreted(i) ? check_step(i) : run(i);
   }
 
   bool wanted(const Instruction& i) {
@@ -100,7 +80,7 @@ class Checker : public StepWalker {
   // All devices count alike how often a collective runs, so they check it at the same times.
   Expected<> check_collective(const Instruction& i) {
     const std::int64_t n = runs_[&i];
-    if (interpreter_work(i) > options_.max_work) {
+    if (interpreter_work(i) > std::max(options_.work, kMostWhole)) {
       ++report_.skipped;
       return run(i);
     }
@@ -110,43 +90,61 @@ class Checker : public StepWalker {
     TRY(run(i));
     if (is_start(i.opcode())) return {};
     const Literal want = TRY(oracle_->want(device_, i, n));
-    return compare(i, i, operands, whole_value(i), want);
+    return compare(i, operands, whole_value(i), want);
   }
 
   Expected<> check_step(const Instruction& i) {
-    std::vector<Literal> operands;
-    for (const Instruction* operand : i.operands()) operands.push_back(whole_value(*operand));
+    keep_operands(i);
     TRY(run(i));
-    const Literal want = TRY(interp::evaluate_instruction(i, operands));
-    return compare(i, i, operands, whole_value(i), want);
+    SampledCheck check([this](const Instruction& operand, const Box* box) { return std::optional(read(operand, box)); },
+                       [](const Instruction&) { return true; }, options_.work);
+    return check_one(check, i, i, [&](const Box* box) { return read(i, box); });
   }
 
-  // Interprets one instruction on the compiled run's operands; where the compiled value is visible it is compared and
-  // goes on to the users.
-  Expected<Literal> check_inner(const Instruction& step, const Instruction& i, std::span<const Literal> operands,
-                                std::optional<Literal> shown) {
-    if (const double work = interpreter_work(i); work > (shown ? options_.max_work : std::max(options_.max_work, kMostHidden))) {
+  // Instructions whose value the fusion does not show are interpreted as far as others need them.
+  Expected<> check_fusion(const Instruction& fusion) {
+    keep_operands(fusion);
+    TRY(run(fusion));
+    const Taps taps = taps_of(fusion);
+    const auto is_known = [&](const Instruction& i) { return i.opcode() == Opcode::Parameter || taps.contains(&i); };
+    const auto known = [&](const Instruction& i, const Box* box) -> std::optional<Literal> {
+      if (i.opcode() == Opcode::Parameter) return read(*fusion.operand(i.parameter_number()), box);
+      return taps.contains(&i) ? std::optional(read_tap(fusion, taps, i, box)) : std::nullopt;
+    };
+    SampledCheck check(known, is_known, options_.work);
+    for (const Instruction& i : fusion.called(0)->instructions())
+      if (taps.contains(&i) && can_be_interpreted(i))
+        TRY(check_one(check, fusion, i, [&](const Box* box) { return read_tap(fusion, taps, i, box); }));
+    return {};
+  }
+
+  Expected<> check_one(SampledCheck& check, const Instruction& step, const Instruction& i, const SampledCheck::Shown& shown) {
+    const std::uint64_t seed = std::hash<std::string>()(i.name()) + static_cast<std::uint64_t>(runs_[&step]);
+    SampledCheck::Result result = TRY(check.check(i, shown, seed));
+    if (result.skipped) {
       ++report_.skipped;
-      if (!shown)
-        return fail(Code::ResourceExhausted, i.name(), ": too large to interpret, and its value is not visible");
-      return *std::move(shown);
+      return {};
     }
-    Literal want = TRY(interp::evaluate_instruction(i, operands));
-    if (!shown) return want;
-    TRY(compare(step, i, operands, *shown, want));
-    return *std::move(shown);
+    checked_.insert(&i);
+    ++report_.checks;
+    report_.elements += result.elements;
+    report_.elements_of_checked += result.of;
+    if (result.problem && report_.differences.size() < kMaxDifferences)
+      add(difference_at(step, i, *std::move(result.problem), loops()));
+    return {};
   }
 
-  Expected<> compare(const Instruction& step, const Instruction& i, std::span<const Literal> operands,
-                     const Literal& got, const Literal& want) {
+  Expected<> compare(const Instruction& i, std::span<const Literal> operands, const Literal& got, const Literal& want) {
     checked_.insert(&i);
     ++report_.checks;
     const auto got_leaves = hlo::leaves(got), want_leaves = hlo::leaves(want);
     for (std::size_t l = 0; l < got_leaves.size(); ++l) {
       if (!got_leaves[l]->shape().is_array()) continue;
+      report_.elements += got_leaves[l]->num_elements();
+      report_.elements_of_checked += got_leaves[l]->num_elements();
       auto problem = TRY(differs(i, operands, *got_leaves[l], *want_leaves[l]));
       if (problem && report_.differences.size() < kMaxDifferences)
-        add(difference(step, i, *std::move(problem), loops()));
+        add(difference_at(i, i, *std::move(problem), loops()));
     }
     return {};
   }
@@ -164,86 +162,7 @@ class Checker : public StepWalker {
   std::unordered_set<const Instruction*> checked_;
 };
 
-// The first element that is a NaN or an infinity, or nothing.
-std::optional<std::string> not_finite(const Literal& literal) {
-  for (const Literal* leaf : hlo::leaves(literal)) {
-    if (!leaf->shape().is_array() || !is_floating(real_type(leaf->dtype()))) continue;
-    const bool complex = is_complex(leaf->dtype());
-    Literal parts = *leaf;
-    const std::int64_t count = leaf->num_elements() * (complex ? 2 : 1);
-    if (complex)
-      parts = Literal::from_bytes(Shape::array(real_type(leaf->dtype()), {count}),
-                                  {leaf->bytes().begin(), leaf->bytes().end()});
-    for (std::int64_t e = 0; e < count; ++e)
-      if (const double x = element_as_double(parts, e); !std::isfinite(x))
-        return "element " + std::to_string(complex ? e / 2 : e) + " is " +
-               (std::isnan(x) ? "nan"
-                : x > 0       ? "inf"
-                              : "-inf");
-  }
-  return std::nullopt;
-}
-
-bool any_not_finite(std::span<const Literal> values) {
-  for (const Literal& v : values)
-    if (not_finite(v)) return true;
-  return false;
-}
-
-/// Ends the walk, with Cancelled, at the first instruction that makes what is not finite.
-class NanFinder : public StepWalker {
- public:
-  using StepWalker::StepWalker;
-  NotFinite result;
-
- private:
-  Expected<> visit(const Instruction& i) override {
-    if (!has_steps(i)) return {};
-    if (i.opcode() == Opcode::Fusion)
-      return run_fusion(i,
-                        [&](const Instruction& inner, std::span<const Literal> operands, std::optional<Literal> shown) {
-                          return look_inside(i, inner, operands, std::move(shown));
-                        });
-    std::vector<Literal> operands;
-    for (const Instruction* operand : i.operands()) operands.push_back(whole_value(*operand));
-    TRY(run(i));
-    return look(i, i, operands, whole_value(i));
-  }
-
-  Expected<Literal> look_inside(const Instruction& step, const Instruction& i, std::span<const Literal> operands,
-                                std::optional<Literal> shown) {
-    Literal value = shown ? *std::move(shown) : TRY(interp::evaluate_instruction(i, operands));
-    TRY(look(step, i, operands, value));
-    return value;
-  }
-
-  Expected<> look(const Instruction& step, const Instruction& i, std::span<const Literal> operands,
-                  const Literal& value) {
-    if (i.opcode() == Opcode::Constant || any_not_finite(operands)) return {};
-    auto problem = not_finite(value);
-    if (!problem) return {};
-    result.found = true;
-    result.place = difference(step, i, *std::move(problem), loops());
-    return fail(Code::Cancelled, "found");
-  }
-};
-
-Expected<Compiled> compile_for_walk(std::unique_ptr<hlo::Module> module, const CheckOptions& options) {
-  Options compile_options = options.compile;
-  compile_options.regions = false;
-  compile_options.taps = true;
-  return compile(std::move(module), compile_options);
-}
-
 }  // namespace
-
-std::string to_string(const Difference& d) {
-  std::string text = d.instruction + ": " + d.what + ", in " + d.kernel;
-  if (d.device >= 0) text += ", on device " + std::to_string(d.device);
-  if (!d.loops.empty()) text += ", " + d.loops;
-  if (!d.source.empty()) text += ", from " + d.source;
-  return text + ": " + d.message;
-}
 
 Expected<CheckReport> check(std::unique_ptr<hlo::Module> module, std::span<const Literal> arguments,
                             const CheckOptions& options) {
@@ -255,14 +174,6 @@ Expected<CheckReport> check(std::unique_ptr<hlo::Module> module, std::span<const
 
 namespace {
 
-// Steps go from one meeting to the next; between them the interpreter may take as long as it likes.
-void walk_as(Checker& checker, std::span<const Literal> arguments, const runtime::Device& device) {
-  const runtime::DefaultFloatMode mode;
-  const Expected<> walked = checker.walk(arguments);
-  if (!walked) device.others->fail(walked.error());
-  device.others->end(device.number);
-}
-
 CheckReport joined(std::vector<std::unique_ptr<Checker>>& checkers) {
   CheckReport all;
   std::unordered_set<const Instruction*> checked;
@@ -271,6 +182,9 @@ CheckReport joined(std::vector<std::unique_ptr<Checker>>& checkers) {
     CheckReport report = checker->take_report();
     all.checks += report.checks;
     all.skipped += report.skipped;
+    all.runs += report.runs;
+    all.elements += report.elements;
+    all.elements_of_checked += report.elements_of_checked;
     for (Difference& d : report.differences)
       if (all.differences.size() < kMaxDifferences) all.differences.push_back(std::move(d));
     if (all.results.empty()) all.results = std::move(report.results);
@@ -287,34 +201,15 @@ Expected<CheckReport> check_devices(std::unique_ptr<hlo::Module> module,
   const Compiled compiled = TRY(compile_for_walk(std::move(module), options));
   CollectiveOracle oracle(*compiled.module);
   collectives::Rendezvous meeting(std::ssize(arguments), std::ssize(compiled.program.collectives));
-  meeting.begin(std::chrono::milliseconds(0));
   std::vector<std::unique_ptr<Checker>> checkers;
-  std::vector<base::Thread> threads;
+  std::vector<StepWalker*> walkers;
   for (std::size_t k = 0; k < arguments.size(); ++k) {
     const runtime::Device device{static_cast<std::int64_t>(k), &meeting};
     checkers.push_back(std::make_unique<Checker>(compiled, options, device, &oracle));
-    auto thread = base::Thread::start(
-        "device", [&checker = *checkers.back(), own = std::span<const Literal>(arguments[k]), device] { walk_as(checker, own, device); });
-    if (thread) {
-      threads.push_back(std::move(*thread));
-      continue;
-    }
-    meeting.fail(fail(Code::ResourceExhausted, "device ", k, ": the system has no thread for it"));
-    meeting.end(device.number);
+    walkers.push_back(checkers.back().get());
   }
-  for (base::Thread& thread : threads) thread.join();
-  if (meeting.failed()) return meeting.error();
+  TRY(walk_devices(walkers, arguments, meeting));
   return joined(checkers);
-}
-
-Expected<NotFinite> first_not_finite(std::unique_ptr<hlo::Module> module, std::span<const Literal> arguments,
-                                     const CheckOptions& options) {
-  const Compiled compiled = TRY(compile_for_walk(std::move(module), options));
-  NanFinder finder(compiled);
-  for (const Literal& a : arguments) finder.result.arguments += not_finite(a).has_value();
-  const Expected<> walked = finder.walk(arguments);
-  if (!walked && !finder.result.found) return walked.error();
-  return finder.result;
 }
 
 }  // namespace hloom::compiler

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,9 +19,10 @@ struct CheckOptions {
   Options compile;  ///< how; regions and taps are as the check wants them
   /// An instruction in a loop is checked when it runs for the first, second, fourth, eighth … time.
   bool every_run = false;
-  /// Instructions whose interpretation would take more steps than this are run but not checked, and counted; those whose value only the
-  /// interpreter knows are interpreted all the same, up to 2e9 steps.
-  double max_work = 2e9;
+  /// Steps of the interpreter, roughly, for one run of one instruction; what takes more is checked in a sample of its
+  /// result, boxes at both ends and others that depend on its name and run, with as much of its operands as these read.
+  /// What has no parts is interpreted all the same up to 2e9 steps, and else run, not checked, and counted.
+  double work = std::numeric_limits<double>::infinity();
 };
 
 /// An instruction whose compiled value is not within what the numeric contract allows.
@@ -39,6 +41,9 @@ std::string to_string(const Difference&);
 struct CheckReport {
   std::int64_t instructions = 0;  ///< that were checked at least once
   std::int64_t checks = 0;
+  std::int64_t runs = 0;          ///< of steps, checked or not
+  std::int64_t elements = 0;             ///< that were compared
+  std::int64_t elements_of_checked = 0;  ///< that were there
   std::int64_t skipped = 0;       ///< too large to interpret
   std::vector<Difference> differences;  ///< in the order of execution; at most 20
   std::vector<hlo::Literal> results;    ///< leaves of the program's result
@@ -68,5 +73,10 @@ struct NotFinite {
 /// Runs as check() does, up to the first such instruction. Constants make none. Errors: as check().
 Expected<NotFinite> first_not_finite(std::unique_ptr<hlo::Module>, std::span<const hlo::Literal> arguments,
                                      const CheckOptions& = {});
+
+/// The same on several devices; `arguments` by device. `place` has the device, the first by number that finds something before
+/// it hears of another's. Errors: as check_devices().
+Expected<NotFinite> first_not_finite_devices(std::unique_ptr<hlo::Module>, std::span<const std::vector<hlo::Literal>> arguments,
+                                             const CheckOptions& = {});
 
 }  // namespace hloom::compiler

@@ -147,7 +147,7 @@ ENTRY e {
 })";
 
 TEST(Bisect, NamesTheStageAfterWhichResultsPart) {
-  const std::vector<Literal> x{floats({1, 2, 3, 4})};
+  const std::vector<std::vector<Literal>> x{{floats({1, 2, 3, 4})}};
   const std::vector<StageText> stages{{"first", kSum}, {"second", kWrongSum}, {"third", kWrongSum}};
   const auto found = bisect(*parse(kSum), stages, x);
   ASSERT_TRUE(found) << found.error().message();
@@ -157,7 +157,7 @@ TEST(Bisect, NamesTheStageAfterWhichResultsPart) {
 }
 
 TEST(Bisect, StagesOfTheCompilerAgreeAndAFaultInKernelsIsSeen) {
-  const std::vector<Literal> x{floats({1, 2, 3, 4})};
+  const std::vector<std::vector<Literal>> x{{floats({1, 2, 3, 4})}};
   const auto clean = bisect_passes(*parse(kLoop), x);
   ASSERT_TRUE(clean) << clean.error().message();
   EXPECT_EQ(clean->stage, "") << clean->message;
@@ -227,16 +227,45 @@ TEST(Check, AFactorOfDenormalsIsAsGoodAsTheyAre) {
   EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
 }
 
-TEST(Check, WhatTakesTooManyStepsIsCountedAndNotChecked) {
+constexpr const char* kLarge = R"(HloModule m
+ENTRY e {
+  x = f32[64,64] parameter(0)
+  y = f32[64,64] parameter(1)
+  d = f32[64,64] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[64,64] tanh(d)
+  ROOT r = f32[64,64] add(t, x)
+})";
+
+std::vector<Literal> large() {
+  Literal x(Shape::array(DType::F32, {64, 64}));
+  float v = 0;
+  for (float& e : x.mutable_data<float>()) e = (v += 0.001f) - 2;
+  return {x, x};
+}
+
+TEST(Check, WhatTakesTooManyStepsIsCheckedInASample) {
+  const auto whole = check(parse(kLarge), large());
+  ASSERT_TRUE(whole) << whole.error().message();
+  EXPECT_TRUE(whole->differences.empty()) << to_string(whole->differences[0]);
+  EXPECT_EQ(whole->elements, whole->elements_of_checked);
   CheckOptions options;
-  options.max_work = 7;  // of four elements from one operand 8
-  const auto report = check(parse("HloModule m\nENTRY e {\n x = f32[4] parameter(0)\n y = f32[4] tanh(x)\n"
-                                  " z = f32[2] slice(y), slice={[0:2]}\n ROOT r = (f32[4], f32[2]) tuple(y, z)\n}\n"),
-                            std::vector<Literal>{floats({1, 2, 3, 4})}, options);
+  options.work = 1000;
+  const auto sampled = check(parse(kLarge), large(), options);
+  ASSERT_TRUE(sampled) << sampled.error().message();
+  EXPECT_TRUE(sampled->differences.empty()) << to_string(sampled->differences[0]);
+  EXPECT_EQ(sampled->checks, whole->checks);
+  EXPECT_EQ(sampled->skipped, 0);
+  EXPECT_LT(sampled->elements, sampled->elements_of_checked / 4);
+  EXPECT_GT(sampled->elements, 0);
+}
+
+TEST(Check, ASampleSeesAFaultAndNamesItsBox) {
+  CheckOptions options = with_fault(hlo::Opcode::Add, hlo::Opcode::Subtract);
+  options.work = 1000;
+  const auto report = check(parse(kLarge), large(), options);
   ASSERT_TRUE(report) << report.error().message();
-  EXPECT_TRUE(report->differences.empty());
-  EXPECT_EQ(report->skipped, 1);
-  EXPECT_GE(report->checks, 1);
+  ASSERT_FALSE(report->differences.empty());
+  EXPECT_THAT(report->differences[0].message, HasSubstr(", in its box ["));
 }
 
 TEST(Check, ProgramsOnSeveralDevices) {
@@ -259,6 +288,52 @@ TEST(Check, NamesTheCollectiveAndTheDevice) {
   EXPECT_EQ(report->differences[0].instruction, "sum");
   EXPECT_EQ(report->differences[0].device, 0);
   EXPECT_THAT(to_string(report->differences[0]), HasSubstr("on device 0, iteration 0 of w"));
+}
+
+TEST(FirstNotFinite, NamesTheDevice) {
+  auto arguments = on_four();
+  arguments[2][0] = floats({1, 2, 3, 6e37F});  // its square is too large
+  const auto found = first_not_finite_devices(parse(kDevices), arguments);
+  ASSERT_TRUE(found) << found.error().message();
+  ASSERT_TRUE(found->found);
+  EXPECT_EQ(found->place.device, 2);
+  EXPECT_THAT(found->place.what, StartsWith("multiply f32[4]"));
+  EXPECT_THAT(to_string(found->place), HasSubstr("on device 2, iteration 0 of w"));
+}
+
+// What one device has reaches others: it is the first that is named.
+TEST(FirstNotFinite, DevicesThatMakeNoneAgree) {
+  auto arguments = on_four();
+  for (auto& own : arguments) own[0] = floats({0, 0, 0, 0});
+  const auto found = first_not_finite_devices(parse(kDevices), arguments);
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_FALSE(found->found) << to_string(found->place);
+}
+
+TEST(Bisect, ProgramsOnSeveralDevices) {
+  std::vector<std::vector<Literal>> arguments;
+  for (int k = 0; k < 4; ++k) arguments.push_back({floats({0, 0, 1, 0})});
+  const auto clean = bisect_passes(*parse(kDevices), arguments);
+  ASSERT_TRUE(clean) << clean.error().message();
+  EXPECT_EQ(clean->stage, "") << clean->message;
+  EXPECT_GE(clean->stages, 3);
+  constexpr const char* kMoved = R"(HloModule m, num_partitions=2
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] add(x, x)
+  ROOT r = f32[4] collective-permute(y), channel_id=1, source_target_pairs={{0,1}}
+})";
+  const std::string wrong = std::string(kMoved).replace(std::string(kMoved).find("{{0,1}}"), 7, "{{1,0}}");
+  const std::vector<std::vector<Literal>> two{{floats({1, 2, 3, 4})}, {floats({5, 6, 7, 8})}};
+  const auto found = bisect(*parse(kMoved), std::vector<StageText>{{"same", kMoved}, {"other", wrong}}, two);
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->stage, "other");
+  EXPECT_THAT(found->message, StartsWith("device 0: "));
+  Options options;
+  options.change_kernels = with_fault(hlo::Opcode::Add, hlo::Opcode::Subtract).compile.change_kernels;
+  const auto kernels = bisect_passes(*parse(kMoved), two, options);
+  ASSERT_TRUE(kernels) << kernels.error().message();
+  EXPECT_EQ(kernels->stage, "kernels and code");
 }
 
 }  // namespace

@@ -25,6 +25,11 @@ bool has_nan(const Literal& literal) {
   return false;
 }
 
+// What devices have, put together by a computation: in the elements' type or wider.
+bool folds_floats(const Instruction& i) {
+  return hlo::kind(i.opcode()) == hlo::OpcodeKind::Collective && !i.called().empty() && !is_integral(real_type(i.operand(0)->shape().dtype()));
+}
+
 // A NaN's sign and payload are open: these see them.
 bool sees_bits(const Instruction& i) {
   const auto total_order = [](const Instruction& c) {
@@ -137,12 +142,12 @@ class Taint {
 
 }  // namespace
 
-Expected<ExactResults> exact_results(const hlo::Module& module, std::span<const Literal> arguments,
+Expected<ExactResults> exact_results(const hlo::Module& module, std::span<const std::vector<Literal>> arguments,
                                      std::int64_t max_steps) {
   std::unordered_set<const Instruction*> sources;
   for (const Computation& c : module.computations())
     for (const Instruction& i : c.instructions())
-      if (is_bounded(i)) sources.insert(&i);
+      if (is_bounded(i) || folds_floats(i)) sources.insert(&i);
   Expected<> problem;
   const interp::BeforeObserver before = [&](const Instruction& i,
                                             const std::function<std::vector<Literal>()>& operands) {
@@ -159,10 +164,15 @@ Expected<ExactResults> exact_results(const hlo::Module& module, std::span<const 
   interp::Options options;
   options.max_steps = max_steps;
   options.before = &before;
-  const Literal result = TRY(interp::interpret(module, arguments_of(module, arguments), options));
+  options.replicas = module.config().replica_count;
+  options.partitions = module.config().num_partitions;
+  std::vector<std::vector<Literal>> of_device;
+  for (const auto& leaves : arguments) of_device.push_back(arguments_of(module, leaves));
+  const std::vector<Literal> literals = TRY(interp::interpret_devices(module, of_device, options));
   if (!problem) return problem.error();
   ExactResults results;
-  for (const Literal* leaf : hlo::leaves(result)) results.values.push_back(*leaf);
+  for (const Literal& literal : literals)
+    for (auto& own = results.values.emplace_back(); const Literal* leaf : hlo::leaves(literal)) own.push_back(*leaf);
   Taint taint(module, sources);
   for (const bool marked : taint.of(*module.entry()->root())) results.exact.push_back(!marked);
   return results;

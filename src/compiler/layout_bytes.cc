@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hlo/packing.h"
+#include "interp/index.h"
 #include "kernels/builder.h"
 
 namespace hloom::compiler {
@@ -85,6 +86,17 @@ hlo::Literal load_literal(const Shape& shape, std::span<const std::byte> from) {
   for_each_element(shape, [&](std::int64_t logical, std::int64_t physical, std::size_t width) {
     std::memcpy(to.data() + logical, from.data() + physical, width);
   });
+  return literal;
+}
+
+hlo::Literal load_box(const Shape& shape, std::span<const std::byte> from, const Box& box) {
+  if (hlo::packed_bits(shape) != 0) return crop(load_literal(shape, from), box);
+  hlo::Literal literal(resized(shape, box.size));
+  const auto to = literal.mutable_bytes();
+  if (to.empty()) return literal;
+  interp::Strided at{0, kernels::strides_of(shape)};
+  at.offset = interp::position(box.start, at.strides);
+  interp::copy_box(to.data(), {0, interp::row_major(box.size)}, from.data(), at, box.size, byte_width(shape.dtype()));
   return literal;
 }
 

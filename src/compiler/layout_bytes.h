@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "compiler/box.h"
 #include "hlo/literal.h"
 
 namespace hloom::compiler {
@@ -12,5 +13,7 @@ namespace hloom::compiler {
 void store_literal(const hlo::Literal& literal, const Shape& shape, std::span<std::byte> to);
 /// Reads them. The literal has `shape`.
 hlo::Literal load_literal(const Shape& shape, std::span<const std::byte> from);
+/// Reads a box of them. Cost: its size, but of packed layouts that of all.
+hlo::Literal load_box(const Shape& shape, std::span<const std::byte> from, const Box& box);
 
 }  // namespace hloom::compiler

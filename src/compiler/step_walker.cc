@@ -101,11 +101,44 @@ Literal StepWalker::value(const Instruction& i, std::int64_t leaf) {
   return shape.is_array() ? load_literal(shape, bytes(c_.assignment.slice(i, leaf))) : Literal(shape);
 }
 
-Literal StepWalker::whole_value(const Instruction& i) {
+Literal StepWalker::whole_value(const Instruction& i) { return read(i, nullptr); }
+
+Literal StepWalker::read(const Instruction& i, const Box* box) const { return read_leaves(i, 0, i.shape(), box); }
+
+Literal StepWalker::read_leaves(const Instruction& i, std::int64_t first, const Shape& shape, const Box* box) const {
   std::vector<Literal> flat;
-  for (std::int64_t l = 0; l < num_leaves(i.shape()); ++l) flat.push_back(value(i, l));
+  for (std::int64_t l = 0; l < num_leaves(shape); ++l) flat.push_back(read_leaf(i, first + l, box));
   std::span<const Literal> rest(flat);
-  return take_value(i.shape(), rest);
+  return take_value(box == nullptr ? shape : resized(shape, box->size), rest);
+}
+
+Literal StepWalker::read_leaf(const Instruction& i, std::int64_t leaf, const Box* box) const {
+  const Shape& shape = *leaves(i.shape())[static_cast<std::size_t>(leaf)];
+  if (!shape.is_array()) return Literal(shape);
+  const buffers::Slice& s = c_.assignment.slice(i, leaf);
+  std::span<const std::byte> from(memory_[static_cast<std::size_t>(s.allocation)].data() + s.offset, static_cast<std::size_t>(s.bytes));
+  if (const auto found = kept_.find({&i, leaf}); found != kept_.end()) from = found->second;
+  return box == nullptr ? load_literal(shape, from) : load_box(shape, from, *box);
+}
+
+void StepWalker::keep_operands(const Instruction& i) {
+  kept_.clear();
+  const auto is_written = [&](const buffers::Slice& s) {
+    for (std::int64_t l = 0; l < num_leaves(i.shape()); ++l) {
+      if (!leaves(i.shape())[static_cast<std::size_t>(l)]->is_array()) continue;
+      const buffers::Slice& to = c_.assignment.slice(i, l);
+      if (s.allocation == to.allocation && s.offset < to.offset + to.bytes && to.offset < s.offset + s.bytes) return true;
+    }
+    return false;
+  };
+  for (const Instruction* operand : i.operands())
+    for (std::int64_t l = 0; l < num_leaves(operand->shape()); ++l) {
+      if (!leaves(operand->shape())[static_cast<std::size_t>(l)]->is_array()) continue;
+      const buffers::Slice& s = c_.assignment.slice(*operand, l);
+      if (!is_written(s)) continue;
+      const auto from = bytes(s);
+      kept_[{operand, l}].assign(from.begin(), from.end());
+    }
 }
 
 Expected<> StepWalker::computation(const Computation& c) {
@@ -125,7 +158,7 @@ Expected<> StepWalker::instruction(const Instruction& i) {
       return computation(*i.called(branch));
     }
     case Opcode::Call: return computation(*i.to_apply());
-    default: return visit(i);
+    default: kept_.clear(); return visit(i);
   }
 }
 
@@ -179,8 +212,12 @@ void StepWalker::write_number(const runtime::DeviceNumber& number) {
 Expected<> StepWalker::call(const runtime::Call& call) {
   std::vector<void*> pointers;
   for (const runtime::Slice& s : call.arguments) pointers.push_back(at(s));
-  base::AlignedBytes scratch(call.scratch_bytes);
-  call.function(pointers.data(), 0, call.blocks, scratch.data());
+  runtime::ThreadPool& pool = runtime::process_pool();
+  const auto workers = static_cast<int>(std::clamp<std::int64_t>(call.blocks, 1, std::min(call.max_workers, pool.num_threads())));
+  constexpr std::int64_t kLine = 128;
+  const std::int64_t stride = (call.scratch_bytes + kLine - 1) / kLine * kLine;
+  base::AlignedBytes scratch(stride * workers);
+  pool.parallel_for_blocks(call.function, pointers.data(), call.blocks, workers, {scratch.data(), stride});
   if (!call.may_fail) return {};
   for (const runtime::Slice& s : call.arguments) {
     if (c_.program.allocations[static_cast<std::size_t>(s.allocation)].kind != runtime::Allocation::Kind::Status)
@@ -191,14 +228,18 @@ Expected<> StepWalker::call(const runtime::Call& call) {
   return {};
 }
 
-std::optional<Literal> StepWalker::shown(const Instruction& fusion, const Instruction& inner,
-                                         const std::unordered_map<const Instruction*, std::int64_t>& leaf_of) {
-  const auto found = leaf_of.find(&inner);
-  if (found == leaf_of.end()) return std::nullopt;
-  std::vector<Literal> flat;
-  for (std::int64_t l = 0; l < num_leaves(inner.shape()); ++l) flat.push_back(value(fusion, found->second + l));
-  std::span<const Literal> rest(flat);
-  return take_value(inner.shape(), rest);
+StepWalker::Taps StepWalker::taps_of(const Instruction& fusion) {
+  Taps taps;
+  std::int64_t leaf = 0;
+  for (const Instruction* r : fusion::results_of(fusion)) {
+    taps.emplace(r, leaf);
+    leaf += num_leaves(r->shape());
+  }
+  return taps;
+}
+
+Literal StepWalker::read_tap(const Instruction& fusion, const Taps& taps, const Instruction& inner, const Box* box) const {
+  return read_leaves(fusion, taps.at(&inner), inner.shape(), box);
 }
 
 Expected<> StepWalker::run_fusion(const Instruction& fusion, const Inner& inner) {
@@ -206,17 +247,14 @@ Expected<> StepWalker::run_fusion(const Instruction& fusion, const Inner& inner)
   const Computation& body = *fusion.called(0);
   for (const Instruction* p : body.parameters()) values[p] = whole_value(*fusion.operand(p->parameter_number()));
   TRY(run(fusion));
-  std::unordered_map<const Instruction*, std::int64_t> leaf_of;
-  std::int64_t leaf = 0;
-  for (const Instruction* r : fusion::results_of(fusion)) {
-    leaf_of.emplace(r, leaf);
-    leaf += num_leaves(r->shape());
-  }
+  const Taps taps = taps_of(fusion);
   for (const Instruction& i : body.instructions()) {
     if (i.opcode() == Opcode::Parameter || (i.opcode() == Opcode::Tuple && i.is_root())) continue;
     std::vector<Literal> operands;
     for (const Instruction* operand : i.operands()) operands.push_back(values.at(operand));
-    values[&i] = TRY(inner(i, operands, shown(fusion, i, leaf_of)));
+    std::optional<Literal> shown;
+    if (taps.contains(&i)) shown = read_tap(fusion, taps, i, nullptr);
+    values[&i] = TRY(inner(i, operands, std::move(shown)));
   }
   return {};
 }

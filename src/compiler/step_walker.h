@@ -3,13 +3,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_bytes.h"
+#include "compiler/box.h"
 #include "compiler/compile.h"
 #include "hlo/literal.h"
 #include "runtime/collective_step.h"
@@ -25,7 +28,7 @@ struct LoopPlace {
 /// Where an instruction comes from, for people: "model.py:12 (jit(f)/dot)", "line 7 of the text", or nothing.
 std::string source_of(const hlo::Instruction&);
 
-/// Walks a program compiled without regions, as one of its devices, on one thread, in memory of its own. Derive, and look in visit().
+/// Walks a program compiled without regions, as one of its devices, in memory of its own. Derive, and look in visit().
 class StepWalker {
  public:
   /// Needs: `compiled`, with `regions` off, outlives it. Devices that meet others walk at the same time.
@@ -47,6 +50,16 @@ class StepWalker {
   /// A leaf of the value as it is in memory now; all of it.
   hlo::Literal value(const hlo::Instruction&, std::int64_t leaf);
   hlo::Literal whole_value(const hlo::Instruction&);
+  /// A box of each array of the value, or all of it if `box` is null; of operands that were kept, as they were then. Any
+  /// number of threads may read at once.
+  hlo::Literal read(const hlo::Instruction&, const Box* box) const;
+  /// Keeps what operands of `i` hold in memory that it writes, until the next visit.
+  void keep_operands(const hlo::Instruction& i);
+  /// Which leaf of a fusion with taps an instruction inside is the first of.
+  using Taps = std::unordered_map<const hlo::Instruction*, std::int64_t>;
+  static Taps taps_of(const hlo::Instruction& fusion);
+  /// As read(), of an instruction inside a fusion that has run. Needs: `taps` has it.
+  hlo::Literal read_tap(const hlo::Instruction& fusion, const Taps& taps, const hlo::Instruction& inner, const Box* box) const;
   /// Loops around what is visited, the outermost first.
   const std::vector<LoopPlace>& loops() const { return loops_; }
 
@@ -64,12 +77,12 @@ class StepWalker {
   Expected<> instruction(const hlo::Instruction&);
   Expected<> run_while(const hlo::Instruction&);
   std::span<std::byte> bytes(const buffers::Slice& s);
+  hlo::Literal read_leaf(const hlo::Instruction&, std::int64_t leaf, const Box* box) const;
+  hlo::Literal read_leaves(const hlo::Instruction&, std::int64_t first, const Shape& shape, const Box* box) const;
   std::byte* at(const runtime::Slice& s);
   Expected<> call(const runtime::Call&);
   Expected<> meet(const runtime::Collective&);
   void write_number(const runtime::DeviceNumber&);
-  std::optional<hlo::Literal> shown(const hlo::Instruction& fusion, const hlo::Instruction& inner,
-                                    const std::unordered_map<const hlo::Instruction*, std::int64_t>& leaf_of);
 
   const Compiled& c_;
   const runtime::Device device_;
@@ -78,6 +91,7 @@ class StepWalker {
   std::vector<void*> room_;
   std::unordered_map<const hlo::Instruction*, std::vector<const runtime::Step*>> steps_;
   std::vector<LoopPlace> loops_;
+  std::map<std::pair<const hlo::Instruction*, std::int64_t>, std::vector<std::byte>> kept_;  ///< by leaf
 };
 
 }  // namespace hloom::compiler

@@ -14,7 +14,8 @@ using hlo::Opcode;
 bool keeps_its_kernel(const Computation& body) {
   return std::ranges::any_of(body.instructions(), [](const Instruction& i) {
     const Hero hero = hero_of(i);
-    return hero == Hero::Dot || hero == Hero::Convolution || hero == Hero::Routine || hero == Hero::Scatter;
+    return hero == Hero::Dot || hero == Hero::Convolution || hero == Hero::Routine || hero == Hero::Scatter ||
+           hero == Hero::Window;
   });
 }
 

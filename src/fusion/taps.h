@@ -8,7 +8,8 @@
 namespace hloom::fusion {
 
 /// Gives each fusion one more result for every instruction inside it whose value is an array, so that each can be looked
-/// at after a run. Kernels of dots, convolutions and routines keep their one result: they would be other kernels. The
+/// at after a run. Kernels of dots, convolutions, windows, scatters and routines keep their results: they would be
+/// other kernels, and cumulative sums ones that take forever. The
 /// results that were there keep their numbers.
 void add_taps(hlo::Module&);
 
