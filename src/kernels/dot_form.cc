@@ -305,14 +305,14 @@ double bytes_of(const View& v) {
   return static_cast<double>((v.rows * v.sum + v.lanes * v.sum + v.rows * v.lanes) * v.width);
 }
 
-// Cells of the grid: as many as the work is worth, cut where least is read or packed twice.
-void choose_cells(const DotProblem& problem, Chosen& c, std::int64_t width) {
+// Cells of the grid: as many as the work is worth, cut where least is read or packed twice; rows in `parts` at least.
+void choose_cells(const DotProblem& problem, Chosen& c, std::int64_t width, std::int64_t parts) {
   DotForm& form = c.form;
   const View v = view_of(problem, form.swapped, width);
   const double cycles = std::max(c.cycles, bytes_of(v) / kBytesPerCycle);
   const double total = cycles * static_cast<double>(v.outer);
   if (total < kAlone) return;
-  form.blocks = static_cast<std::int64_t>(std::clamp(total / kBlock, 2.0, kMostBlocks));
+  form.blocks = std::max(static_cast<std::int64_t>(std::clamp(total / kBlock, 2.0, kMostBlocks)), parts);
   if (v.outer >= form.blocks) return;
   const std::int64_t wanted = ceil_div(form.blocks, v.outer);
   const bool fold = form.kind == DotForm::Kind::Fold;
@@ -342,6 +342,8 @@ void choose_cells(const DotProblem& problem, Chosen& c, std::int64_t width) {
     form.row_cells = used_rows;
     form.lane_cells = used_lanes;
   }
+  const std::int64_t least_rows = std::min(row_tiles, ceil_div(parts, v.outer));
+  if (form.row_cells < least_rows) form.row_cells = ceil_div(row_tiles, row_tiles / least_rows);
 }
 
 }  // namespace
@@ -355,7 +357,7 @@ std::vector<DotRun> balanced_runs(std::int64_t total, std::int64_t largest) {
   return runs;
 }
 
-DotForm choose_form(const DotProblem& problem, const DotFusion& fusion, const VectorUnit& unit, bool shared) {
+DotForm choose_form(const DotProblem& problem, const DotFusion& fusion, const VectorUnit& unit, std::int64_t parts) {
   const std::int64_t width = byte_width(fusion.sum_type), exact = fusion.exact_steps;
   const View view = view_of(problem, false, width);
   if (view.outer * view.rows * view.lanes == 0) return {};
@@ -369,7 +371,7 @@ DotForm choose_form(const DotProblem& problem, const DotFusion& fusion, const Ve
   best = fold ? choose_fold(problem, width, unit) : choose_tiles(problem, swap, width, exact, unit);
   constexpr std::int64_t kLongEpilogue = 8;
   best.form.store_through = !fold && problem.epilogue_lines > kLongEpilogue;
-  if (shared) choose_cells(problem, best, width);
+  if (parts > 0) choose_cells(problem, best, width, parts);
   return best.form;
 }
 

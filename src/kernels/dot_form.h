@@ -40,8 +40,9 @@ struct DotForm {
   std::int64_t blocks = 1;
 };
 
-/// Chooses. `shared`: whether there is a grid. The order of sums depends on `problem` and the sums' type alone.
-DotForm choose_form(const DotProblem&, const DotFusion&, const VectorUnit&, bool shared);
+/// Chooses. `parts`: 0 without a grid; else the grid of what is worth one has as many blocks at least along batches or, where
+/// there are none, along rows, if it can. The order of sums depends on `problem` and the sums' type alone.
+DotForm choose_form(const DotProblem&, const DotFusion&, const VectorUnit&, std::int64_t parts);
 
 std::string to_string(const DotForm&);
 

@@ -2,6 +2,17 @@
 
 namespace hloom::kernels {
 
+Argument argument_of(const Shape& array, std::string name, bool written) {
+  return {std::move(name),
+          array.dtype(),
+          array.num_elements(),
+          written,
+          byte_width(array.dtype()),
+          false,
+          array.layout().memory_space(),
+          array.layout().parts().splits};
+}
+
 std::int64_t argument_bytes(const Argument& argument) {
   return argument.num_elements * (argument.type == DType::Invalid ? 1 : byte_width(argument.type));
 }

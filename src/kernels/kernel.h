@@ -45,6 +45,9 @@ struct Argument {
   std::vector<Layout::Split> splits = {};   ///< likewise: where its dimensions are cut
 };
 
+/// The argument that an array is, with its memory space and splits. Needs: an array with a layout.
+Argument argument_of(const Shape& array, std::string name, bool written);
+
 /// Bytes of the buffer.
 std::int64_t argument_bytes(const Argument&);
 

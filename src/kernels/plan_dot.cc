@@ -8,13 +8,10 @@
 #include "kernels/dot_builder.h"
 #include "kernels/dot_form.h"
 #include "kernels/dot_problem.h"
+#include "kernels/follow_split.h"
 
 namespace hloom::kernels {
 namespace {
-
-Argument argument_of(const Shape& shape, std::string name, bool written) {
-  return {std::move(name), shape.dtype(), shape.num_elements(), written, byte_width(shape.dtype()), false};
-}
 
 // Arguments in order: operands' leaves, results' leaves.
 Places add_arguments(Kernel& kernel, const hlo::Instruction& fusion) {
@@ -77,12 +74,14 @@ Expected<Kernel> plan_dot(const hlo::Instruction& fusion, const VectorUnit& unit
   Builder b(fusion.name());
   const Places places = add_arguments(b.kernel(), fusion);
   const DotProblem problem = TRY(problem_of(found, places));
-  const DotForm form = choose_form(problem, found, unit, true);
+  const DotForm form = choose_form(problem, found, unit, fusion.shape().is_array() ? parts_of(fusion.shape()) : 1);
   const std::int64_t blocks = TRY(DotBuilder(b, found, places, problem, form).build());
   Kernel kernel = std::move(b).finish();
   kernel.blocks = blocks;
   kernel.block_cost = work_of(problem, fusion) / blocks;
   if (kernel.scratch_bytes > 0) kernel.scratch_type = found.sum_type;
+  // Blocks go over rows from the outside in, or over batches; of a swapped one over columns.
+  if (fusion.shape().is_array() && (!form.swapped || problem.num_outer() > 0)) follow_split(kernel, fusion.shape());
   return kernel;
 }
 
@@ -91,7 +90,7 @@ Expected<> plan_dot_into(Builder& b, const hlo::Instruction& fusion, const Place
   HLOOM_CHECK(found.dot != nullptr);
   b.forget_loads();
   const DotProblem problem = TRY(problem_of(found, places));
-  const DotForm form = choose_form(problem, found, unit, false);
+  const DotForm form = choose_form(problem, found, unit, 0);
   TRY(DotBuilder(b, found, places, problem, form).build());
   return {};
 }

@@ -15,6 +15,7 @@
 #include "fusion/cost.h"
 #include "buffers/in_place.h"
 #include "kernels/elements.h"
+#include "kernels/follow_split.h"
 #include "kernels/plan_rows.h"
 #include "kernels/plan_scan.h"
 #include "kernels/plan_select_and_scatter.h"
@@ -29,7 +30,6 @@ using hlo::Opcode;
 
 constexpr std::size_t kMaxBoxes = 48;
 constexpr int kMaxRounds = 6;
-constexpr std::int64_t kMaxParts = 16;  // of a split: each is a nest of loops
 constexpr std::int64_t kBlockBytes = 32 * 1024;
 constexpr std::int64_t kSerialBytes = 128 * 1024;
 
@@ -881,15 +881,10 @@ void cut(Grid& grid, const std::vector<Root>& roots) {
   }
 }
 
-Argument argument_of(const Shape& shape, std::string name, bool written) {
-  return {std::move(name),
-          shape.dtype(),
-          shape.num_elements(),
-          written,
-          byte_width(shape.dtype()),
-          false,
-          shape.layout().memory_space(),
-          shape.layout().parts().splits};
+// Where blocks are not made for the parts, they are shared out by them.
+void follow_first_split(Kernel& kernel, const std::vector<Root>& roots) {
+  const auto root = std::ranges::find_if(roots, [](const Root& r) { return split_of(r) != nullptr; });
+  if (root != roots.end()) follow_split(kernel, root->place.shape);
 }
 
 }  // namespace
@@ -926,6 +921,7 @@ Expected<Kernel> plan_fusion(const Instruction& fusion) {
   kernel.blocks = grid.blocks;
   kernel.block_cost = bytes / grid.blocks;
   kernel.cuts = std::move(grid.cuts);
+  if (kernel.cuts.empty()) follow_first_split(kernel, roots);
   return kernel;
 }
 

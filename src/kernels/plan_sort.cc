@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/try.h"
 #include "kernels/elements.h"
+#include "kernels/follow_split.h"
 
 namespace hloom::kernels {
 namespace {
@@ -162,8 +163,7 @@ Places add_arguments(Builder& b, const Instruction& fusion, const Instruction& r
   Places places;
   const auto add = [&](const Shape& shape, bool written) {
     const int number = static_cast<int>(b.kernel().arguments.size());
-    b.kernel().arguments.push_back({(written ? "y" : "a") + std::to_string(number), shape.dtype(), shape.num_elements(),
-                                    written, byte_width(shape.dtype()), false});
+    b.kernel().arguments.push_back(argument_of(shape, (written ? "y" : "a") + std::to_string(number), written));
     return Place{number, 0, shape};
   };
   std::vector<Place> by_parameter;
@@ -252,7 +252,12 @@ bool is_sort_fusion(const Instruction& fusion) {
 
 Expected<Kernel> plan_sort(const Instruction& fusion) {
   const Instruction& root = *fusion.called(0)->root();
-  return root.opcode() == Opcode::Sort ? plan_whole_sort(fusion, root) : plan_topk(fusion, root);
+  Kernel kernel = TRY(root.opcode() == Opcode::Sort ? plan_whole_sort(fusion, root) : plan_topk(fusion, root));
+  const Shape& first = *leaves(fusion.shape())[0];  // lines go from its outermost dimension on, unless that is the line
+  const std::int64_t line = root.opcode() == Opcode::Sort ? root.dimension(0) : first.rank() - 1;
+  const auto& splits = first.layout().parts().splits;
+  if (!splits.empty() && splits[0].dimension != line) follow_split(kernel, first);
+  return kernel;
 }
 
 }  // namespace hloom::kernels

@@ -138,6 +138,95 @@ TEST(Splits, APartOfTheGridWritesAPartOfTheArray) {
   EXPECT_GT(cut, 40);
 }
 
+// What has blocks of its own: rows, batches and rows of dots, lines of sorts.
+struct Follower {
+  const char* what;
+  const char* fused;
+  const char* entry;
+  std::int64_t extent;  ///< of the dimension that is split
+};
+
+void PrintTo(const Follower& f, std::ostream* out) { *out << f.what; }
+
+class Followers : public testing::TestWithParam<Follower> {};
+
+// Whether a call for these blocks writes to each byte of the last argument, of inputs that are all zero.
+std::vector<bool> written_bytes(const Kernel& kernel, std::int64_t begin, std::int64_t end) {
+  std::vector<std::byte> left[2];
+  for (const int n : {0, 1}) {
+    std::vector<std::vector<std::byte>> buffers;
+    std::vector<void*> pointers;
+    for (const Argument& a : kernel.arguments)
+      buffers.emplace_back(static_cast<std::size_t>(argument_bytes(a)), a.written ? std::byte(0x11 + n) : std::byte{0});
+    for (auto& buffer : buffers) pointers.push_back(buffer.data());
+    std::vector<std::byte> scratch(static_cast<std::size_t>(kernel.scratch_bytes) + 64);
+    const auto done = evaluate(kernel, pointers.data(), begin, end, scratch.data());
+    EXPECT_TRUE(done) << done.error().message();
+    left[n] = buffers.back();
+  }
+  std::vector<bool> written;
+  for (std::size_t n = 0; n < left[0].size(); ++n) written.push_back(left[0][n] == left[1][n]);
+  return written;
+}
+
+TEST_P(Followers, ShareOutPartsByTheNearestBlocks) {
+  const Follower& f = GetParam();
+  const std::vector<std::int64_t> at = {f.extent / 4, f.extent / 2, f.extent - f.extent / 4};
+  const std::string split = ":SC(0:" + std::to_string(at[0]) + "," + std::to_string(at[1]) + "," + std::to_string(at[2]) + ")";
+  std::string text = "HloModule m\n"
+                     "add { s = f32[] parameter(0) t = f32[] parameter(1) ROOT u = f32[] add(s, t) }\n"
+                     "less { s = f32[] parameter(0) t = f32[] parameter(1) ROOT u = pred[] compare(s, t), direction=LT }\n"
+                     "f { " + std::string(f.fused) + " }\nENTRY e { " + f.entry + " }\n";
+  for (std::size_t n; (n = text.find('@')) != std::string::npos;) text.replace(n, 1, split);
+  const auto module = parse(text);
+  ASSERT_TRUE(module);
+  const auto kernel = plan(fusion_of(*module));
+  ASSERT_TRUE(kernel) << kernel.error().message();
+  const std::string printed = print(*kernel);
+  ASSERT_TRUE(verify(*kernel)) << printed;
+  ASSERT_EQ(kernel->cuts.size(), at.size()) << printed;
+  EXPECT_EQ(kernel->arguments.back().splits.size(), 1u) << "told to the kernel";
+  const std::int64_t row = argument_bytes(kernel->arguments.back()) / f.extent;
+  const std::int64_t block = (f.extent + kernel->blocks - 1) / kernel->blocks;
+  for (std::size_t p = 0; p <= at.size(); ++p) {
+    const auto written = written_bytes(*kernel, p == 0 ? 0 : kernel->cuts[p - 1], p == at.size() ? kernel->blocks : kernel->cuts[p]);
+    const std::int64_t from = p == 0 ? 0 : at[p - 1], to = p == at.size() ? f.extent : at[p];
+    for (std::int64_t index = 0; index < f.extent; ++index) {
+      const bool near = std::min(std::abs(index - from), std::abs(index - to)) <= block / 4 + 8;  // tiles of dots have several rows
+      const bool here = written[static_cast<std::size_t>(index * row)];
+      ASSERT_TRUE(near || here == (index >= from && index < to)) << "part " << p << ", index " << index << "\n" << printed;
+    }
+  }
+}
+
+constexpr Follower kFollowers[] = {
+    {"rows",
+     "p = f32[600,80]{1,0} parameter(0) z = f32[] constant(0) s = f32[600]{0} reduce(p, z), dimensions={1}, to_apply=add, "
+     "backend_config={\"hloom\":{\"rows\":\"pass 1\"}} b = f32[600,80]{1,0} broadcast(s), dimensions={0} ROOT r = f32[600,80]{1,0@} subtract(p, b)",
+     "a = f32[600,80]{1,0} parameter(0) ROOT k = f32[600,80]{1,0@} fusion(a), kind=kInput, calls=f, "
+     "backend_config={\"hloom\":{\"kernel\":\"rows\",\"rows\":\"600 of 80\"}}",
+     600},
+    {"dot",
+     "p = f32[2400,80]{1,0} parameter(0) q = f32[80,80]{1,0} parameter(1) "
+     "ROOT r = f32[2400,80]{1,0@} dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+     "a = f32[2400,80]{1,0} parameter(0) b = f32[80,80]{1,0} parameter(1) "
+     "ROOT k = f32[2400,80]{1,0@} fusion(a, b), kind=kInput, calls=f",
+     2400},
+    {"batches",
+     "p = f32[252,40,40]{2,1,0} parameter(0) q = f32[252,40,40]{2,1,0} parameter(1) "
+     "ROOT r = f32[252,40,40]{2,1,0@} dot(p, q), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+     "rhs_contracting_dims={1}",
+     "a = f32[252,40,40]{2,1,0} parameter(0) b = f32[252,40,40]{2,1,0} parameter(1) "
+     "ROOT k = f32[252,40,40]{2,1,0@} fusion(a, b), kind=kInput, calls=f",
+     252},
+    {"lines",
+     "p = f32[600,80]{1,0} parameter(0) ROOT r = f32[600,80]{1,0@} sort(p), dimensions={1}, to_apply=less",
+     "a = f32[600,80]{1,0} parameter(0) ROOT k = f32[600,80]{1,0@} fusion(a), kind=kCustom, calls=f", 600},
+};
+
+INSTANTIATE_TEST_SUITE_P(Splits, Followers, testing::ValuesIn(kFollowers),
+                         [](const auto& follower) { return std::string(follower.param.what); });
+
 TEST(Splits, BlocksOfAPartCoverItOnce) {
   const Case c{{50, 40, 60}, {2, 1, 0}, {1, {7, 30}}};
   const auto module = parse(program(c, 0, true));
