@@ -15,6 +15,7 @@ struct Target {
   std::int64_t vector_registers = 16;
   bool has_fma = false;
   bool has_masks = false;         ///< loads and stores under a mask of any lanes at full speed (AVX-512, SVE)
+  bool has_byte_products = false; ///< four products of bytes added to 32 bits at once, in registers of vector_bytes (VNNI)
   std::int64_t l1_bytes = 32 << 10;  ///< data cache of a core
   std::int64_t l2_bytes = 1 << 20;   ///< cache of a core
   std::int64_t l3_bytes = 32 << 20;  ///< shared cache

@@ -119,6 +119,11 @@ void emit_bounds_check(Function&, const CheckedAccess&);
 Expected<> emit_line(Function&, const kernels::Line&);
 Expected<> emit_multiply_add(Function&, const kernels::MultiplyAdd&);
 
+// byte_products.cc
+
+/// c + Σ of the four products of a's bytes, without sign, and b's, with sign; values or vectors of i32.
+llvm::Value* emit_byte_products(Function&, llvm::Value* a, llvm::Value* b, llvm::Value* c);
+
 // transpose.cc: squares turned over in registers.
 
 void emit_transpose(Function&, const kernels::Transpose&);

@@ -81,6 +81,11 @@ Expected<> emit_line(Function& f, const kernels::Line& line) {
 
 Expected<> emit_multiply_add(Function& f, const kernels::MultiplyAdd& m) {
   const bool vector = f.is_varying(m.result);
+  if (f.kernel.type(m.result) == DType::S32) {
+    Value* products = emit_byte_products(f, operand(f, m.a, vector).real, operand(f, m.b, vector).real, operand(f, m.c, vector).real);
+    set(f, m.result, {products, nullptr}, vector);
+    return {};
+  }
   Value* a = operand(f, m.a, vector).real;
   Value* sum = f.b.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()},
                                    {a, operand(f, m.b, vector).real, operand(f, m.c, vector).real});

@@ -176,7 +176,7 @@ class RandomKernel {
     }
   }
   void multiply_add(Block& block) {
-    const DType type = one_in(2) ? DType::F32 : DType::F64;
+    const DType type = one_in(3) ? DType::S32 : one_in(2) ? DType::F32 : DType::F64;
     kernels::MultiplyAdd m;
     m.a = operand(block, type), m.b = operand(block, type), m.c = operand(block, type);
     m.result = make(type);

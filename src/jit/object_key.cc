@@ -26,7 +26,7 @@ std::string circumstances(const base::Target& target, Level level) {
   std::ostringstream text;
   text << kVersion << '\n' << llvm_version() << '\n' << static_cast<int>(level) << '\n'
        << target.triple << '\n' << target.cpu << '\n' << target.features << '\n' << target.vector_bytes << '\n'
-       << target.vector_registers << '\n' << target.has_fma << target.has_masks << '\n';
+       << target.vector_registers << '\n' << target.has_fma << target.has_masks << target.has_byte_products << '\n';
   return std::move(text).str();
 }
 

@@ -69,6 +69,7 @@ Expected<base::Target> describe(base::Target target) {
     target.vector_registers = has("+avx512f") ? 32 : 16;
     target.has_fma = has("+fma");
     target.has_masks = has("+avx512vl") && has("+avx512bw");
+    target.has_byte_products = target.vector_bytes == 64 ? target.has_masks && has("+avx512vnni") : has("+avxvnni");
   } else {
     target.has_fma = true;
     target.vector_registers = 32;

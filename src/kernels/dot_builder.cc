@@ -172,7 +172,7 @@ Value DotBuilder::first_lanes(const Index& lane, std::int64_t valid) {
 }
 
 Value DotBuilder::multiply_add(Value a, Value b, Value sum) {
-  if (type_ == DType::F32 || type_ == DType::F64) return b_.multiply_add(a, b, sum);
+  if (type_ == DType::F32 || type_ == DType::F64 || fusion_.byte_steps > 0) return b_.multiply_add(a, b, sum);
   return b_.line(Opcode::Add, type_, {sum, b_.line(Opcode::Multiply, type_, {a, b})});
 }
 

@@ -63,7 +63,9 @@ class DotBuilder {
   /// Which of a vector's lanes are elements; none where all are.
   Value first_lanes(const Index& lane, std::int64_t valid);
   Value multiply_add(Value a, Value b, Value sum);
-  Expected<Value> row_operand() { return form_.swapped ? elements_.rhs(p_.axes, at_) : elements_.lhs(p_.axes, at_); }
+  Expected<Value> row_operand(Value mask = kNoValue) {
+    return form_.swapped ? elements_.rhs(p_.axes, at_, mask) : elements_.lhs(p_.axes, at_, mask);
+  }
   Expected<Value> lane_operand(Value mask = kNoValue) {
     return form_.swapped ? elements_.lhs(p_.axes, at_, mask) : elements_.rhs(p_.axes, at_, mask);
   }
@@ -80,6 +82,14 @@ class DotBuilder {
   Expected<> pack_all_panels();
   Expected<> pack_step(const Group&);
   Expected<> pack_vectors(const Group&, const Index& lane);
+  /// What a packed element is: an element, or the bytes of four steps.
+  Expected<Value> packed_row_operand();
+  Expected<Value> packed_lane_operand(Value mask);
+  using Operand = std::function<Expected<Value>(Value mask)>;
+  Expected<Value> four_bytes(const Operand&, Value mask);
+  /// Whether rows are 128 more than they are, and what that adds to sums is taken off.
+  bool corrects() const { return fusion_.byte_steps > 0 && !(form_.swapped ? fusion_.rhs_unsigned : fusion_.lhs_unsigned); }
+  Expected<> correct(const Group&);
   /// Where a group's panel begins.
   Index panel_of(const Group&) const;
   Index sum_place(const Tile&, std::int64_t row, std::int64_t vector) const;
@@ -94,6 +104,7 @@ class DotBuilder {
   Expected<> tile_cell();
   Expected<> sum_block();
   Expected<> group(const Group&);
+  Expected<> tiles(const Group&);
   Expected<> tile(std::int64_t rows, const Group&, const Index& first_row);
   Expected<> finish(const Tile&, std::vector<Value> sums);
   /// One k of a tile: sums of chain `chain` go on.
@@ -126,7 +137,7 @@ class DotBuilder {
   Index block_from_, block_length_, local_sum_;
   Index written_;                   ///< 0, known only after packing
   bool packed_rows_dense_ = false;
-  std::int64_t row_pitch_ = 0, panel_base_ = 0, sums_base_ = 0, sums_pitch_ = 0, scratch_elements_ = 0;
+  std::int64_t row_pitch_ = 0, panel_base_ = 0, sums_base_ = 0, sums_pitch_ = 0, corrections_base_ = 0, scratch_elements_ = 0;
   int scratch_ = 0;
   std::int64_t blocks_ = 1;
 };

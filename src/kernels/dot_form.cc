@@ -222,6 +222,11 @@ std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
     if (form.sum_block > 0 && way.sum_block == 0) way.sum_block = form.sum_block;
     ways.push_back(way);
   };
+  if (form.pack_all) {
+    add(true, false, 0);
+    if (may_block && v.sum > 512 && v.lanes * v.sum * v.width > kSecondCache / 4) add(true, true, 256);
+    return ways;
+  }
   if (!v.beside()) {
     add(v.rows > 8 && v.lanes > 1, false, 0);
     return ways;
@@ -246,9 +251,8 @@ void consider_ways(const View& v, const DotForm& form, const VectorUnit& unit, C
   }
 }
 
-// `exact`: not 0 if no more steps may be summed at a time.
-Chosen choose_tiles(const DotProblem& problem, bool swapped, std::int64_t width, std::int64_t exact,
-                    const VectorUnit& unit) {
+Chosen choose_tiles(const DotProblem& problem, bool swapped, const DotFusion& fusion, const VectorUnit& unit) {
+  const std::int64_t width = byte_width(fusion.sum_type), exact = fusion.exact_steps;
   const View v = view_of(problem, swapped, width);
   Chosen best;
   best.cycles = INFINITY;
@@ -257,7 +261,8 @@ Chosen choose_tiles(const DotProblem& problem, bool swapped, std::int64_t width,
   form.lanes = std::min(unit.vector_bytes / width, power_of_two_at_least(v.lanes));
   form.chains = exact > 0 ? 1 : chains_for(v);
   form.sum_block = exact;
-  const bool convert_rows = (v.row.narrow || !v.row.plain) && v.rows * v.sum >= 64;
+  form.pack_all = fusion.byte_steps > 0;
+  const bool convert_rows = form.pack_all || ((v.row.narrow || !v.row.plain) && v.rows * v.sum >= 64);
   const bool gather_rows = v.row.plain && v.row_row == 1 && v.row_sum != 1 && v.rows * v.sum * width > kSecondCache / 4;
   for (const bool pack_rows : {convert_rows, convert_rows || gather_rows}) {
     form.pack_rows = pack_rows;
@@ -363,12 +368,13 @@ DotForm choose_form(const DotProblem& problem, const DotFusion& fusion, const Ve
   if (view.outer * view.rows * view.lanes == 0) return {};
   // What decides about the order of sums knows one machine only.
   const VectorUnit reference;
-  const bool swap = choose_tiles(problem, true, width, exact, reference).cycles <
-                    choose_tiles(problem, false, width, exact, reference).cycles * 0.98;
-  Chosen best = choose_tiles(problem, swap, width, exact, reference);
-  const bool fold = exact == 0 && may_fold(problem, fusion.sum_type) &&
+  const bool cheaper = choose_tiles(problem, true, fusion, reference).cycles <
+                       choose_tiles(problem, false, fusion, reference).cycles * 0.98;
+  const bool swap = fusion.rhs_unsigned || (cheaper && !fusion.lhs_unsigned);
+  Chosen best = choose_tiles(problem, swap, fusion, reference);
+  const bool fold = exact == 0 && fusion.byte_steps == 0 && may_fold(problem, fusion.sum_type) &&
                     choose_fold(problem, width, reference).cycles < best.cycles;
-  best = fold ? choose_fold(problem, width, unit) : choose_tiles(problem, swap, width, exact, unit);
+  best = fold ? choose_fold(problem, width, unit) : choose_tiles(problem, swap, fusion, unit);
   constexpr std::int64_t kLongEpilogue = 8;
   best.form.store_through = !fold && problem.epilogue_lines > kLongEpilogue;
   if (parts > 0) choose_cells(problem, best, width, parts);

@@ -28,6 +28,8 @@ void DotBuilder::place_scratch() {
   scratch_elements_ = sums_base_;
   if (form_.sum_block > 0) scratch_elements_ += rows_.held * sums_pitch_;
   else if (form_.store_through) scratch_elements_ += form_.rows * sums_pitch_;
+  corrections_base_ = scratch_elements_;
+  if (corrects()) scratch_elements_ += width;
 }
 
 Expected<> DotBuilder::after_packing(const Body& body) {
@@ -56,7 +58,7 @@ Expected<> DotBuilder::pack_rows() {
   const Index row = begin_part(rows_.held, rows_.length, packed_rows_dense_ ? kPackLanes : 0);
   if (!packed_rows_dense_) loops += begin_sums(kPackLanes);
   at_[row_axis_] = rows_.first + row;
-  const Value v = TRY(row_operand());
+  const Value v = TRY(packed_row_operand());
   b_.store_linear(scratch_, packed_row(row), v);
   while (loops-- > 0) b_.end_loop();
   return {};
@@ -83,7 +85,7 @@ Expected<> DotBuilder::pack_vectors(const Group& g, const Index& lane) {
   const Value mask = first_lanes(lane, g.valid);
   for (std::int64_t j = 0; j < g.vectors; ++j) {
     at_[lane_axis_] = g.first * form_.lanes + lane + j * form_.lanes;
-    const Value v = TRY(lane_operand(j + 1 == g.vectors ? mask : kNoValue));
+    const Value v = TRY(packed_lane_operand(j + 1 == g.vectors ? mask : kNoValue));
     const Index to = panel_of(g) + sum_index() * (g.vectors * form_.lanes) + lane + j * form_.lanes;
     b_.store_linear(scratch_, to, v);
   }
@@ -101,6 +103,68 @@ Expected<> DotBuilder::pack_all_panels() {
 Expected<> DotBuilder::pack_step(const Group& g) {
   const Index lane = begin_lanes(form_.lanes);
   TRY(pack_vectors(g, lane));
+  end_lanes();
+  return {};
+}
+
+// --- Bytes ---------------------------------------------------------------------------------------------------------
+
+// The bytes of four steps, first lowest; zeros behind the last.
+Expected<Value> DotBuilder::four_bytes(const Operand& operand, Value mask) {
+  const Index step = at_.back();
+  const bool whole = fusion_.byte_steps % 4 == 0;
+  Value word = kNoValue;
+  for (std::int64_t byte = 0; byte < 4; ++byte) {
+    at_.back() = step * 4 + byte;
+    Value inside = kNoValue, own = mask;
+    if (!whole) {
+      Line less;
+      less.opcode = Opcode::Compare;
+      less.operands = {b_.affine(at_.back()), b_.constant_index(fusion_.byte_steps)};
+      less.compare = {hlo::Direction::Lt, hlo::Comparison::Signed};
+      inside = b_.line(std::move(less), DType::Pred);
+      own = mask == kNoValue ? inside : b_.line(Opcode::And, DType::Pred, {mask, inside});
+    }
+    Value v = TRY(operand(own));
+    if (inside != kNoValue) v = b_.line(Opcode::Select, DType::S32, {inside, v, b_.constant(DType::S32, 0)});
+    v = b_.line(Opcode::And, DType::S32, {v, b_.constant(DType::S32, 255)});
+    if (byte > 0) v = b_.line(Opcode::ShiftLeft, DType::S32, {v, b_.constant(DType::S32, static_cast<std::uint64_t>(8 * byte))});
+    word = word == kNoValue ? v : b_.line(Opcode::Or, DType::S32, {word, v});
+  }
+  at_.back() = step;
+  return word;
+}
+
+namespace {
+constexpr std::uint64_t kFour128 = 0x80808080;
+}  // namespace
+
+Expected<Value> DotBuilder::packed_row_operand() {
+  if (fusion_.byte_steps == 0) return row_operand();
+  const Value word = TRY(four_bytes([&](Value mask) { return row_operand(mask); }, kNoValue));
+  return corrects() ? b_.line(Opcode::Xor, DType::S32, {word, b_.constant(DType::S32, kFour128)}) : word;
+}
+
+Expected<Value> DotBuilder::packed_lane_operand(Value mask) {
+  if (fusion_.byte_steps == 0) return lane_operand(mask);
+  return four_bytes([&](Value own) { return lane_operand(own); }, mask);
+}
+
+// Σ (a + 128)·b is 128·Σ b too much: for each lane of the group, of the steps that are packed.
+Expected<> DotBuilder::correct(const Group& g) {
+  const Index lane = begin_lanes(form_.lanes);
+  const Value zero = b_.constant(type_, 0), by = b_.constant(type_, kFour128);
+  set_sum(begin_part(block_, block_length_));
+  for (std::int64_t j = 0; j < g.vectors; ++j) {
+    const Value sum = b_.add_carry(zero);
+    const Index at = panel_of(g) + sum_index() * (g.vectors * form_.lanes) + lane + j * form_.lanes;
+    b_.set_next(static_cast<std::size_t>(j), b_.multiply_add(by, b_.load_linear(scratch_, at + written_, type_), sum));
+  }
+  std::vector<Value> sums;
+  for (const Carry& c : b_.loop().carries) sums.push_back(c.result);
+  b_.end_loop();
+  for (std::int64_t j = 0; j < g.vectors; ++j)
+    b_.store_linear(scratch_, lane + j * form_.lanes + corrections_base_, b_.line(Opcode::Negate, type_, {sums[static_cast<std::size_t>(j)]}));
   end_lanes();
   return {};
 }

@@ -78,13 +78,14 @@ bool add_root(DotFusion& result, const Instruction* root, ShapeIndex leaf, const
   return dependence.at(root) != Over::Else && root->shape().is_array() && same_dims(root->shape(), result.dot->shape());
 }
 
+const Instruction& widened(const Instruction& operand) {
+  const bool wide = operand.opcode() == Opcode::Convert && is_integral(operand.shape().dtype()) && bit_width(operand.shape().dtype()) == 32;
+  return wide ? *operand.operand(0) : operand;
+}
+
 // The largest magnitude of an operand's elements, if it is a short integer or was converted from one; else 0.
 std::int64_t largest_magnitude(const Instruction& operand) {
-  const Instruction& source = operand.opcode() == Opcode::Convert && is_integral(operand.shape().dtype()) &&
-                                      bit_width(operand.shape().dtype()) == 32
-                                  ? *operand.operand(0)
-                                  : operand;
-  const DType type = source.shape().dtype();
+  const DType type = widened(operand).shape().dtype();
   if (type == DType::Pred) return 1;
   if (!is_integral(type) || bit_width(type) > 8) return 0;
   return is_signed(type) ? std::int64_t{1} << (bit_width(type) - 1) : (std::int64_t{1} << bit_width(type)) - 1;
@@ -125,6 +126,35 @@ DotFusion find_dot(const Instruction& fusion) {
 void sum_as_integers(DotFusion& fusion) {
   fusion.sum_type = fusion.dot->shape().dtype();
   fusion.exact_steps = 0;
+}
+
+bool may_sum_bytes(const DotFusion& fusion) {
+  const Instruction& dot = *fusion.dot;
+  if (!is_integral(dot.shape().dtype())) return false;
+  const Instruction &lhs = *dot.operand(0), &rhs = *dot.operand(1);
+  const auto fits = [](const Instruction& i) { return largest_magnitude(i) > 1; };
+  const auto is_unsigned_byte = [](const Instruction& i) { return widened(i).shape().dtype() == DType::U8; };
+  return fits(lhs) && fits(rhs) && !(is_unsigned_byte(lhs) && is_unsigned_byte(rhs));
+}
+
+std::optional<DotProblem> sum_as_bytes(DotFusion& fusion, const DotProblem& problem) {
+  constexpr std::int64_t kShortest = 16, kLeastRows = 4;  // what packing is worth
+  const DType type = fusion.dot->shape().dtype();
+  const std::int64_t steps = problem.sum_extent();
+  const bool wraps = bit_width(type) <= 32 || steps < 1 << 15;
+  if (problem.axes.size() != problem.rhs_axis + 2 || !wraps || steps < kShortest) return std::nullopt;
+  if (problem.extent(problem.lhs_axis) < kLeastRows || problem.extent(problem.rhs_axis) < kLeastRows) return std::nullopt;
+  fusion.sum_type = DType::S32;
+  fusion.byte_steps = steps;
+  fusion.lhs_unsigned = widened(*fusion.dot->operand(0)).shape().dtype() == DType::U8;
+  fusion.rhs_unsigned = widened(*fusion.dot->operand(1)).shape().dtype() == DType::U8;
+  DotProblem result = problem;
+  DotAxis& sum = result.axes.back();
+  sum.extent = (steps + 3) / 4;
+  sum.lhs *= 4;
+  sum.rhs *= 4;
+  result.lhs.narrow = result.rhs.narrow = true;
+  return result;
 }
 
 // --- Elements ------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "hlo/module.h"
@@ -49,6 +50,10 @@ struct DotFusion {
   DType sum_type = DType::Invalid;
   /// Not 0: only so many products may be summed in sum_type; then such sums, as s32.
   std::int64_t exact_steps = 0;
+  /// Not 0: four products of bytes at a time, as MultiplyAdd of s32 has them, of so many products in all. Rows are the bytes
+  /// without sign, of which signed ones are 128 more than they are.
+  std::int64_t byte_steps = 0;
+  bool lhs_unsigned = false, rhs_unsigned = false;  ///< then: 8 bits without sign
 };
 
 /// The dot of a fusion that plan_dot() can plan; `dot` is null otherwise.
@@ -56,6 +61,9 @@ DotFusion find_dot(const hlo::Instruction& fusion);
 
 /// Lets integers be summed as such, where the loops do not allow blocks of exact_steps.
 void sum_as_integers(DotFusion&);
+
+/// Whether operands are bytes of which at most one is without sign, so that a processor's products of bytes may do.
+bool may_sum_bytes(const DotFusion&);
 
 /// A value for each axis.
 using AxisIndices = std::vector<Index>;
@@ -94,6 +102,10 @@ struct DotProblem {
   std::int64_t extent(std::size_t axis) const { return axes[axis].extent; }
   std::int64_t sum_extent() const;
 };
+
+/// The problem with its sum in steps of four products, if that is worth packing for and 32 bits hold or wrap the sum as the
+/// result does; `fusion` is told. Needs: may_sum_bytes(), sums as integers.
+std::optional<DotProblem> sum_as_bytes(DotFusion& fusion, const DotProblem&);
 
 /// Finds the loops by building single elements and looking at what they access.
 /// Errors: Unimplemented, naming the instruction that has no elementwise form.

@@ -45,6 +45,12 @@ Expected<> DotBuilder::sum_block() {
 }
 
 Expected<> DotBuilder::group(const Group& g) {
+  if (!corrects()) return tiles(g);
+  TRY(correct(g));
+  return after_packing([&] { return tiles(g); });
+}
+
+Expected<> DotBuilder::tiles(const Group& g) {
   for (const DotRun& r : balanced_runs(p_.extent(row_axis_), form_.rows))
     TRY(each_tile(rows_, r, [&](const Index& row) { return tile(r.size, g, row); }));
   return {};
@@ -61,6 +67,12 @@ Expected<> DotBuilder::tile(std::int64_t rows, const Group& g, const Index& firs
     for (std::int64_t s = 0; s < rows * g.vectors; ++s)
       sums[static_cast<std::size_t>(s)] =
           b_.load_linear(scratch_, sum_place(t, s / g.vectors, s % g.vectors) + written_, type_);
+  if (corrects())
+    for (std::int64_t s = 0; s < rows * g.vectors; ++s) {
+      const Index at = t.lane + s % g.vectors * form_.lanes + corrections_base_;
+      Value& sum = sums[static_cast<std::size_t>(s)];
+      sum = b_.line(Opcode::Add, type_, {sum, b_.load_linear(scratch_, at + written_, type_)});
+    }
   sums = TRY(sum_axis(p_.rhs_axis + 1, t, std::move(sums)));
   TRY(finish(t, std::move(sums)));
   end_lanes();

@@ -30,6 +30,16 @@ std::uint64_t as_storage(DType type, std::uint64_t bits) {
   return (negative ? low | (0xFFu << width) : low) & 0xFF;
 }
 
+Scalar byte_products(Scalar a, Scalar b, Scalar c) {
+  auto sum = static_cast<std::uint32_t>(c.real);
+  for (int byte = 0; byte < 4; ++byte) {
+    const auto u = static_cast<std::uint8_t>(a.real >> (8 * byte));
+    const auto s = static_cast<std::int8_t>(b.real >> (8 * byte));
+    sum += static_cast<std::uint32_t>(int{u} * int{s});
+  }
+  return functions::scalar_of(static_cast<std::int32_t>(sum));
+}
+
 class Evaluation {
  public:
   Evaluation(const Kernel& kernel, void* const* buffers, std::int64_t begin, std::int64_t end, void* scratch,
@@ -111,6 +121,7 @@ class Evaluation {
                                              functions::value_of_scalar<T>(lane(m.b, l)),
                                              functions::value_of_scalar<T>(lane(m.c, l))));
       };
+      if (kernel_.type(m.result) == DType::S32) return byte_products(lane(m.a, l), lane(m.b, l), lane(m.c, l));
       return kernel_.type(m.result) == DType::F64 ? as(double{}) : as(float{});
     });
     return {};

@@ -79,7 +79,8 @@ struct Line {
   std::uint64_t constant[2] = {0, 0};          ///< Constant: the element's bytes, little endian, zero padded
 };
 
-/// result = a·b + c, rounded once. Only inside one HLO op that the numeric contract allows it in (dot, convolution).
+/// result = a·b + c, rounded once. Only inside one HLO op that the numeric contract allows it in (dot, convolution). Of s32, the
+/// values are four bytes each: result = c + Σ of the four products of a's bytes, without sign, and b's, with sign, modulo 2^32.
 struct MultiplyAdd {
   Value result = kNoValue;
   Value a = kNoValue, b = kNoValue, c = kNoValue;

@@ -48,7 +48,16 @@ bool is_elementwise(const hlo::Instruction& dot) {
 }
 
 // Blocks of a sum want one loop, and sums that s32 holds or wraps as the result does.
-Expected<DotProblem> problem_of(DotFusion& fusion, const Places& places) {
+Expected<DotProblem> problem_of(DotFusion& fusion, const Places& places, const VectorUnit& unit) {
+  if (unit.has_byte_products && may_sum_bytes(fusion)) {
+    DotFusion bytes = fusion;
+    sum_as_integers(bytes);
+    const DotProblem problem = TRY(analyse_dot(bytes, places));
+    if (auto of_bytes = sum_as_bytes(bytes, problem)) {
+      fusion = bytes;
+      return *std::move(of_bytes);
+    }
+  }
   const DotProblem problem = TRY(analyse_dot(fusion, places));
   const bool wraps = bit_width(fusion.dot->shape().dtype()) <= 32 || problem.sum_extent() < 1 << 15;
   const bool may_block = problem.axes.size() == problem.rhs_axis + 2 && wraps;
@@ -60,7 +69,7 @@ Expected<DotProblem> problem_of(DotFusion& fusion, const Places& places) {
 }  // namespace
 
 VectorUnit vector_unit(const base::Target& target) {
-  return {target.vector_bytes, target.vector_registers, target.has_masks};
+  return {target.vector_bytes, target.vector_registers, target.has_masks, target.has_byte_products};
 }
 
 bool is_dot_fusion(const hlo::Instruction& fusion) {
@@ -73,7 +82,7 @@ Expected<Kernel> plan_dot(const hlo::Instruction& fusion, const VectorUnit& unit
   HLOOM_CHECK(found.dot != nullptr);
   Builder b(fusion.name());
   const Places places = add_arguments(b.kernel(), fusion);
-  const DotProblem problem = TRY(problem_of(found, places));
+  const DotProblem problem = TRY(problem_of(found, places, unit));
   const DotForm form = choose_form(problem, found, unit, fusion.shape().is_array() ? parts_of(fusion.shape()) : 1);
   const std::int64_t blocks = TRY(DotBuilder(b, found, places, problem, form).build());
   Kernel kernel = std::move(b).finish();
@@ -89,7 +98,7 @@ Expected<> plan_dot_into(Builder& b, const hlo::Instruction& fusion, const Place
   DotFusion found = find_dot(fusion);
   HLOOM_CHECK(found.dot != nullptr);
   b.forget_loads();
-  const DotProblem problem = TRY(problem_of(found, places));
+  const DotProblem problem = TRY(problem_of(found, places, unit));
   const DotForm form = choose_form(problem, found, unit, 0);
   TRY(DotBuilder(b, found, places, problem, form).build());
   return {};

@@ -21,6 +21,7 @@ struct VectorUnit {
   std::int64_t vector_bytes = 64;
   std::int64_t num_registers = 32;
   bool has_masks = true;  ///< in registers of their own; else a mask takes one of a vector
+  bool has_byte_products = false;  ///< as base::Target has them
 };
 
 VectorUnit vector_unit(const base::Target&);

@@ -277,10 +277,10 @@ void expect_evaluates(const Program& program, unsigned seed) {
 }
 
 /// Compiles many at once, and holds them against sums and, where that is quick, against the evaluator.
-void expect_compiles(const std::vector<std::unique_ptr<Program>>& programs) {
+void expect_compiles(const std::vector<std::unique_ptr<Program>>& programs, const VectorUnit& unit = {}) {
   std::vector<Kernel> kernels;
   for (std::size_t n = 0; n < programs.size(); ++n) {
-    kernels.push_back(planned(*programs[n]));
+    kernels.push_back(planned(*programs[n], unit));
     kernels.back().name = "dot" + std::to_string(n);
   }
   const auto code = jit::compile(kernels);
@@ -368,6 +368,32 @@ TEST(PlanDot, Types) {
       ++form;
     }
   expect_compiles(programs);
+}
+
+// Four products at a time, where a processor has them: sizes that are no multiple of anything, each side without sign, one block
+// of steps and several, long sums, batches.
+TEST(PlanDot, ProductsOfBytes) {
+  std::vector<std::unique_ptr<Program>> programs;
+  const auto add = [&](DType lhs, DType rhs, std::int64_t m, std::int64_t n, std::int64_t k, DType out) {
+    Product p = matrices(m, n, k, (m + k) % 2 == 0, n % 2 == 0, lhs, out);
+    p.rhs.set_dtype(rhs);
+    programs.push_back(std::make_unique<Program>(std::move(p)));
+  };
+  const std::pair<DType, DType> types[] = {{DType::S8, DType::S8}, {DType::U8, DType::S8}, {DType::S8, DType::U8}, {DType::U8, DType::U8},
+                                           {DType::S4, DType::U4}};
+  for (const auto& [lhs, rhs] : types)
+    for (const auto& [m, n, k] : {std::tuple(4, 5, 16), std::tuple(5, 17, 19), std::tuple(33, 50, 66), std::tuple(40, 16, 129), std::tuple(9, 70, 301)})
+      add(lhs, rhs, m, n, k, k % 3 == 0 ? DType::S64 : k % 3 == 1 ? DType::S32 : DType::S8);
+  add(DType::S8, DType::S8, 20, 300, 3001, DType::S32);
+  hlo::DotAttr batched;
+  batched.lhs_batch = batched.rhs_batch = {0};
+  batched.lhs_contracting = {2};
+  batched.rhs_contracting = {1};
+  programs.push_back(std::make_unique<Program>(product(DType::S8, {3, 12, 40}, {3, 40, 21}, batched, DType::S32)));
+  VectorUnit unit;
+  unit.has_byte_products = true;
+  EXPECT_NE(print(planned(*programs[0], unit)).find("multiply-add s32"), std::string::npos);
+  expect_compiles(programs, unit);
 }
 
 // Sums of short integers up to where they are largest: short ones within f32, longer ones block by block.

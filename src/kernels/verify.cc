@@ -120,7 +120,7 @@ class Verifier {
   Expected<> check(const MultiplyAdd& m) {
     TRY(define(m.result));
     const DType t = type(m.result);
-    if (t != DType::F32 && t != DType::F64) return wrong(name_of(m.result), ": multiply-add of ", name(t));
+    if (t != DType::F32 && t != DType::F64 && t != DType::S32) return wrong(name_of(m.result), ": multiply-add of ", name(t));
     for (const Value v : {m.a, m.b, m.c}) TRY(use_as(v, t));
     return {};
   }
