@@ -1,9 +1,10 @@
 // Runs random modules against the interpreter, each batch in a process of its own:
 //
-//   fuzz_modules --seeds 0:20000 [--quick] [--deadline SECONDS] [--out DIR]
+//   fuzz_modules --seeds 0:20000 [--devices] [--quick] [--deadline SECONDS] [--out DIR]
 //
 // Prints what differs, aborts or hangs, with its seed; exit status 1 if anything does. DIR gets each such module,
-// SEED.hlo and SEED.npz, and a small one with the same fault, SEED.small.hlo and SEED.small.npz, for hloom check.
+// SEED.hlo and SEED.npz, and a small one with the same fault, SEED.small.hlo and SEED.small.npz, for hloom check. With
+// --devices the programs are for 2 to 4 devices, whose arguments are in SEED.devK.npz; those are not made smaller.
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -32,8 +33,15 @@ struct Words {
   std::uint64_t from = 0, to = 100;
   int deadline_s = 60;
   bool quick = false;
+  bool devices = false;
   std::string out;
 };
+
+std::unique_ptr<hlo::Module> draw(const Words& words, std::uint64_t seed) {
+  generate::Options options;
+  options.on_devices = words.devices;
+  return generate::module(seed, options);
+}
 
 /// What a child tells about a seed.
 enum class Outcome : char { Good = 'g', Differs = 'd', Unimplemented = 'u', Refused = 'r' };
@@ -53,8 +61,8 @@ void run_seeds(const Words& words, std::uint64_t from, int pipe) {
   const compiler::Agreement agreement(options);
   for (std::uint64_t seed = from; seed < words.to; ++seed) {
     tell(pipe, 's', seed, "");
-    const auto module = generate::module(seed);
-    const auto found = agreement.difference(*module, generate::arguments(*module, seed));
+    const auto module = draw(words, seed);
+    const auto found = agreement.difference(*module, generate::device_arguments(*module, seed));
     if (!found)
       tell(pipe,
            static_cast<char>(found.error().code() == Code::Unimplemented ? Outcome::Unimplemented : Outcome::Refused),
@@ -120,13 +128,17 @@ class Batch {
   std::string held_;
 };
 
-void write_program(const std::string& path, const shrink::Program& program) {
-  std::ofstream(path + ".hlo") << text::print(*program.module);
+void write_arguments(const std::string& path, const std::vector<hlo::Literal>& arguments) {
   arrays::Npz npz;
   std::size_t n = 0;
-  for (const hlo::Literal& a : program.arguments) npz.add("arg" + std::to_string(n++), arrays::to_array(a));
-  if (const auto written = arrays::write_npz(path + ".npz", npz); !written)
+  for (const hlo::Literal& a : arguments) npz.add("arg" + std::to_string(n++), arrays::to_array(a));
+  if (const auto written = arrays::write_npz(path, npz); !written)
     std::fprintf(stderr, "%s\n", written.error().message().c_str());
+}
+
+void write_program(const std::string& path, const shrink::Program& program) {
+  std::ofstream(path + ".hlo") << text::print(*program.module);
+  write_arguments(path + ".npz", program.arguments);
 }
 
 /// How a module fails, so that a smaller one fails alike.
@@ -152,9 +164,15 @@ Fault fault_in_child(const shrink::Program& program) {
 
 void keep_program(const Words& words, std::uint64_t seed) {
   if (words.out.empty()) return;
-  shrink::Program program{generate::module(seed), {}, true};
-  program.arguments = generate::arguments(*program.module, seed);
+  shrink::Program program{draw(words, seed), {}, true};
   const std::string path = words.out + "/" + std::to_string(seed);
+  if (words.devices) {
+    std::ofstream(path + ".hlo") << text::print(*program.module);
+    const auto all = generate::device_arguments(*program.module, seed);
+    for (std::size_t k = 0; k < all.size(); ++k) write_arguments(path + ".dev" + std::to_string(k) + ".npz", all[k]);
+    return;
+  }
+  program.arguments = generate::arguments(*program.module, seed);
   write_program(path, program);
   const Fault fault = fault_in_child(program);
   if (fault == Fault::None || fault == Fault::Hangs) return;
@@ -217,6 +235,10 @@ int main(int argc, char** argv) {
       words.quick = true;
       continue;
     }
+    if (word == "--devices") {
+      words.devices = true;
+      continue;
+    }
     if (a + 1 >= argc) return 2;
     const char* value = argv[++a];
     char* rest = nullptr;
@@ -228,7 +250,7 @@ int main(int argc, char** argv) {
     } else if (word == "--out") {
       words.out = value;
     } else {
-      std::fprintf(stderr, "fuzz_modules --seeds FROM:TO [--quick] [--deadline SECONDS] [--out DIR]\n");
+      std::fprintf(stderr, "fuzz_modules --seeds FROM:TO [--devices] [--quick] [--deadline SECONDS] [--out DIR]\n");
       return 2;
     }
   }

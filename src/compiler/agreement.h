@@ -16,6 +16,7 @@
 #include "hlo/literal.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
+#include "runtime/executor.h"
 #include "runtime/threads.h"
 
 namespace hloom::compiler {
@@ -39,10 +40,17 @@ class Agreement {
   /// Errors: those of compiling, running and interpreting, Unimplemented above all.
   Expected<std::optional<std::string>> difference(const hlo::Module&, std::span<const hlo::Literal> arguments) const;
 
+  /// The same on several devices; `arguments` by device.
+  Expected<std::optional<std::string>> difference(const hlo::Module&, const std::vector<std::vector<hlo::Literal>>& arguments) const;
+
  private:
-  using Values = std::vector<hlo::Literal>;
-  Expected<std::optional<std::string>> compiled_difference(const hlo::Module&, std::span<const hlo::Literal>,
-                                                           bool regions, Values& first) const;
+  using ByDevice = std::vector<std::vector<hlo::Literal>>;
+  struct Borders {
+    std::vector<Shape> parameters, results;  ///< leaves
+  };
+  Expected<ByDevice> run(const runtime::Executor&, const Borders&, const ByDevice& arguments, runtime::ThreadPool&) const;
+  Expected<std::optional<std::string>> compiled_difference(const hlo::Module&, const ByDevice& arguments, bool regions,
+                                                           ByDevice& first) const;
 
   AgreementOptions options_;
   std::vector<std::unique_ptr<runtime::ThreadPool>> pools_;  ///< of 1, 2, … threads

@@ -92,6 +92,7 @@ bool is_routine_opcode(Opcode opcode) {
 // Computations that are applied to elements, and not run as a whole.
 bool applies(Opcode opcode) {
   switch (opcode) {
+    case Opcode::AllReduce: case Opcode::AllReduceStart: case Opcode::CollectiveReduce: case Opcode::ReduceScatter:
     case Opcode::Map: case Opcode::Reduce: case Opcode::ReduceWindow: case Opcode::Scatter: case Opcode::Sort:
     case Opcode::SelectAndScatter: return true;
     default: return false;

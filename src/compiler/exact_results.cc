@@ -25,11 +25,6 @@ bool has_nan(const Literal& literal) {
   return false;
 }
 
-// What devices have, put together by a computation: in the elements' type or wider.
-bool folds_floats(const Instruction& i) {
-  return hlo::kind(i.opcode()) == hlo::OpcodeKind::Collective && !i.called().empty() && !is_integral(real_type(i.operand(0)->shape().dtype()));
-}
-
 // A NaN's sign and payload are open: these see them.
 bool sees_bits(const Instruction& i) {
   const auto total_order = [](const Instruction& c) {
@@ -147,7 +142,7 @@ Expected<ExactResults> exact_results(const hlo::Module& module, std::span<const 
   std::unordered_set<const Instruction*> sources;
   for (const Computation& c : module.computations())
     for (const Instruction& i : c.instructions())
-      if (is_bounded(i) || folds_floats(i)) sources.insert(&i);
+      if (is_bounded(i)) sources.insert(&i);
   Expected<> problem;
   const interp::BeforeObserver before = [&](const Instruction& i,
                                             const std::function<std::vector<Literal>()>& operands) {
@@ -166,6 +161,7 @@ Expected<ExactResults> exact_results(const hlo::Module& module, std::span<const 
   options.before = &before;
   options.replicas = module.config().replica_count;
   options.partitions = module.config().num_partitions;
+  options.sums_in_f64 = arguments.size() == 1;  // sums over devices are in the order of ranks
   std::vector<std::vector<Literal>> of_device;
   for (const auto& leaves : arguments) of_device.push_back(arguments_of(module, leaves));
   const std::vector<Literal> literals = TRY(interp::interpret_devices(module, of_device, options));

@@ -17,7 +17,7 @@ struct ExactResults {
 };
 
 /// Interprets the program on `arguments` (by device, leaves of the parameters). A leaf is exact if nothing that it depends on is a
-/// function with an error bound, a sum of floats that is not exact in every order, a sum of floats over devices, or what looks into a NaN's bits.
+/// function with an error bound, a sum of floats that is not exact in every order, or what looks into a NaN's bits.
 /// Errors: those of the interpreter, ResourceExhausted after `max_steps` instructions among them (0: any number).
 Expected<ExactResults> exact_results(const hlo::Module&, std::span<const std::vector<hlo::Literal>> arguments,
                                      std::int64_t max_steps = 0);

@@ -71,7 +71,8 @@ Counter draw_counter(Random& random) {
   }
 }
 
-hlo::Computation* draw_condition(Scope& s, const Shape& state, const Counter& counter, std::int64_t place) {
+// `counted`: the counter alone ends the loop.
+hlo::Computation* draw_condition(Scope& s, const Shape& state, const Counter& counter, std::int64_t place, bool counted) {
   hlo::Computation* condition = s.module().add_computation("condition");
   Instruction* p = condition->add_parameter(0, state, "state");
   Instruction* i = condition->add_get_tuple_element(p, place, "i");
@@ -84,6 +85,7 @@ hlo::Computation* draw_condition(Scope& s, const Shape& state, const Counter& co
   c->mutable_attr<hlo::CompareAttr>().direction = counter.direction;
   c->mutable_attr<hlo::CompareAttr>().type = hlo::Comparison::Signed;
   condition->set_root(c);
+  if (counted) return condition;
   // A second reason to stop.
   for (std::int64_t e = 0; e < static_cast<std::int64_t>(state.elements().size()); ++e)
     if (state.element(e).is_scalar() && state.element(e).dtype() == DType::Pred && s.random().chance(70)) {
@@ -109,6 +111,7 @@ bool draw_while(Scope& s) {
 
   hlo::Computation* body = s.module().add_computation("body");
   Scope inner(s.draw(), *body, s.depth() + 1, false);
+  if (s.meets()) inner.set_meets(s.random().chance(70));
   const std::vector<Instruction*> carries = elements_of(inner, body->add_parameter(0, state, "state"), bounds);
   inner.steps(static_cast<int>(s.random().pick(1, 9)));
   std::vector<Instruction*> next;
@@ -120,7 +123,7 @@ bool draw_while(Scope& s) {
   }
   body->set_root(body->add_tuple(next));
 
-  hlo::Computation* condition = draw_condition(s, state, counter, place);
+  hlo::Computation* condition = draw_condition(s, state, counter, place, inner.meets());
   Instruction* loop = s.computation().add(Opcode::While, state, {tuple});
   loop->set_called({condition, body});
   keep_elements(s, loop, bounds);
@@ -193,6 +196,7 @@ bool draw_called(Scope& s, Opcode opcode, int steps, bool plain) {
   if (arguments.empty()) return false;
   hlo::Computation* callee = s.module().add_computation(opcode == Opcode::Call ? "called" : "fused");
   Scope inner(s.draw(), *callee, plain ? kMaxDepth : s.depth() + 1, false);
+  inner.set_meets(s.meets() && !plain);
   for (std::size_t n = 0; n < arguments.size(); ++n)
     inner.keep(callee->add_parameter(static_cast<std::int64_t>(n), arguments[n]->shape(), "p"), s.bound(arguments[n]));
   inner.steps(steps);

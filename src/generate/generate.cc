@@ -1,6 +1,8 @@
 #include "generate/generate.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/check.h"
 #include "generate/literals.h"
@@ -94,6 +96,15 @@ void schedule(Draw& draw) {
   for (hlo::Computation& c : draw.module->computations()) shuffle_order(draw.random, c);
 }
 
+// 2 to 4 of them.
+void draw_devices(Draw& draw) {
+  constexpr std::array<std::pair<std::int64_t, std::int64_t>, 8> kCounts = {{{1, 2}, {2, 1}, {1, 3}, {3, 1}, {1, 4}, {4, 1}, {2, 2}, {2, 2}}};
+  const auto& [replicas, partitions] = kCounts[static_cast<std::size_t>(draw.random.pick(0, std::ssize(kCounts) - 1))];
+  draw.module->config().replica_count = replicas;
+  draw.module->config().num_partitions = partitions;
+  draw.on_devices = true;
+}
+
 }  // namespace
 
 bool is_wild(std::uint64_t seed) { return stream(seed).pick(0, 7) == 0; }
@@ -108,7 +119,9 @@ std::unique_ptr<hlo::Module> module(std::uint64_t seed, const Options& options) 
   draw.steps_left = static_cast<int>(draw.random.pick(2, options.max_steps));
 
   made->set_entry(made->add_computation("main"));
+  if (options.on_devices) draw_devices(draw);
   Scope scope(draw, *made->entry(), 0, true);
+  scope.set_meets(true);
   while (scope.values().empty()) scope.make_new(scope.type(), scope.dims(draw.random.pick(0, 4)));
   const int steps = draw.steps_left;
   scope.steps(steps);
@@ -123,14 +136,28 @@ std::unique_ptr<hlo::Module> module(std::uint64_t seed, const Options& options) 
   return made;
 }
 
-std::vector<hlo::Literal> arguments(const hlo::Module& module, std::uint64_t seed) {
-  Random random(seed ^ kArgumentsSeed);
-  const bool wild = is_wild(seed);
+namespace {
+
+std::vector<hlo::Literal> draw_arguments(const hlo::Module& module, Random random, bool wild) {
   std::vector<hlo::Literal> result;
   for (const Instruction* p : module.entry()->parameters())
     for (const Shape* leaf : leaves(p->shape()))
       result.push_back(leaf->is_array() ? numbers(*leaf, random, wild) : hlo::Literal(*leaf));
   return result;
+}
+
+}  // namespace
+
+std::vector<hlo::Literal> arguments(const hlo::Module& module, std::uint64_t seed) {
+  return draw_arguments(module, Random(seed ^ kArgumentsSeed), is_wild(seed));
+}
+
+std::vector<std::vector<hlo::Literal>> device_arguments(const hlo::Module& module, std::uint64_t seed) {
+  std::vector<std::vector<hlo::Literal>> all{arguments(module, seed)};
+  const std::int64_t devices = module.config().replica_count * module.config().num_partitions;
+  Random random(~seed);
+  while (std::ssize(all) < devices) all.push_back(draw_arguments(module, Random(random.next()), is_wild(seed)));
+  return all;
 }
 
 }  // namespace hloom::generate

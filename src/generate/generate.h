@@ -17,6 +17,8 @@ struct Options {
   int max_steps = 36;
   /// Elements of an array. Some modules are drawn with a tenth or ten times as many.
   std::int64_t max_elements = 4000;
+  /// The program is for 2 to 4 replicas or partitions, which meet in collectives, in loops too.
+  bool on_devices = false;
 };
 
 /// A module that verifies, the same for the same seed and options. Opcodes and types come about as often as in real
@@ -29,6 +31,9 @@ std::unique_ptr<hlo::Module> module(std::uint64_t seed, const Options& = {});
 /// Values for the leaves of the entry's parameters: small integers; in the modules that say so also fractions,
 /// infinities, NaNs, zeros of both signs and denormals, and the ends of the integers.
 std::vector<hlo::Literal> arguments(const hlo::Module&, std::uint64_t seed);
+
+/// The same by device, each its own.
+std::vector<std::vector<hlo::Literal>> device_arguments(const hlo::Module&, std::uint64_t seed);
 
 /// Whether module(seed) has floats that are not small integers.
 bool is_wild(std::uint64_t seed);

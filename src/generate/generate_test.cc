@@ -41,6 +41,43 @@ TEST(Generate, ModulesRunInTheInterpreter) {
   }
 }
 
+Options on_devices() {
+  Options options;
+  options.on_devices = true;
+  return options;
+}
+
+TEST(Generate, ModulesForDevicesVerifyReadBackAndRun) {
+  std::map<hlo::Opcode, int> seen;
+  std::map<hlo::ReplicaGroups::Form, int> forms;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const auto drawn = module(seed, on_devices());
+    const auto good = hlo::check_module(*drawn);
+    ASSERT_TRUE(good) << seed << ": " << good.error().message() << "\n" << text::print(*drawn);
+    const auto read = text::parse_module(text::print(*drawn));
+    ASSERT_TRUE(read) << seed << ": " << read.error().message() << "\n" << text::print(*drawn);
+    EXPECT_EQ(text::print(**read), text::print(*drawn));
+    interp::Options options;
+    options.replicas = drawn->config().replica_count;
+    options.partitions = drawn->config().num_partitions;
+    EXPECT_GT(options.replicas * options.partitions, 1);
+    const auto result = interp::interpret_devices(*drawn, device_arguments(*drawn, seed), options);
+    ASSERT_TRUE(result) << seed << ": " << result.error().message() << "\n" << text::print(*drawn);
+    for (const hlo::Computation& c : drawn->computations())
+      for (const hlo::Instruction& i : c.instructions()) {
+        ++seen[i.opcode()];
+        if (const auto* attr = i.attributes().get_if<hlo::CollectiveAttr>()) ++forms[attr->groups.form];
+      }
+  }
+  using hlo::Opcode;
+  for (const Opcode opcode : {Opcode::AllReduce, Opcode::AllReduceStart, Opcode::AllGather, Opcode::AllGatherStart, Opcode::ReduceScatter,
+                              Opcode::AllToAll, Opcode::CollectivePermute, Opcode::CollectivePermuteStart, Opcode::CollectiveBroadcast,
+                              Opcode::PartitionId, Opcode::ReplicaId})
+    EXPECT_GT(seen[opcode], 20) << hlo::name(opcode);
+  for (const auto form : {hlo::ReplicaGroups::Form::Explicit, hlo::ReplicaGroups::Form::Iota, hlo::ReplicaGroups::Form::Mesh})
+    EXPECT_GT(forms[form], 50);
+}
+
 // What real programs have comes, and the rare things too.
 TEST(Generate, EveryKindOfInstructionComes) {
   std::map<hlo::Opcode, int> seen;

@@ -28,6 +28,7 @@ struct Draw {
   bool placed;     ///< arrays lie in memory spaces, and are split
   int steps_left;  ///< in the whole module
   std::unordered_map<std::string, hlo::Computation*> reducers;
+  bool on_devices = false;  ///< on several, which meet in collectives
 };
 
 inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
@@ -44,6 +45,9 @@ class Scope {
   hlo::Module& module() { return *draw_.module; }
   hlo::Computation& computation() { return computation_; }
   int depth() const { return depth_; }
+  /// Whether all devices run it equally often, so that they may meet in it; false until it is said.
+  bool meets() const { return meets_; }
+  void set_meets(bool meets) { meets_ = meets && draw_.on_devices; }
   const std::vector<Instruction*>& values() const { return values_; }
 
   /// Adds an instruction of the inferred shape; `set` fills in attributes before. Null, and nothing is added, if the
@@ -89,6 +93,7 @@ class Scope {
   hlo::Computation& computation_;
   int depth_;
   bool open_;
+  bool meets_ = false;
   std::vector<Instruction*> values_;
   std::unordered_map<const Instruction*, double> bounds_;
 };
@@ -112,5 +117,6 @@ std::span<const Family> reduction_families();
 std::span<const Family> contraction_families();
 std::span<const Family> control_families();
 std::span<const Family> transform_families();
+std::span<const Family> collective_families();
 
 }  // namespace hloom::generate

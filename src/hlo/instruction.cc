@@ -164,6 +164,11 @@ bool has_side_effect(const Instruction& i) {
     case Opcode::CustomCall:
       if (i.attr<CustomCallAttr>().has_side_effect) return true;
       break;
+    case Opcode::AllGatherDone:
+    case Opcode::AllReduceDone:
+    case Opcode::AsyncDone:
+    case Opcode::AsyncUpdate:
+    case Opcode::CollectivePermuteDone: return has_side_effect(*i.operand(0));
     default: break;
   }
   if (const auto* collective = i.attributes().get_if<CollectiveAttr>(); collective && collective->channel_id)

@@ -118,7 +118,7 @@ class Instruction {
 Attributes attributes_for(Opcode);
 
 /// May not be removed, duplicated, or moved against its token chain (hlo-ops 2): send, recv, infeed, outfeed, rng and
-/// its state, collectives with a channel, custom calls that say so, and callers of such.
+/// its state, collectives with a channel, custom calls that say so, callers of such, what ends such a start.
 /// Cost: the size of what it calls.
 bool has_side_effect(const Instruction&);
 

@@ -222,6 +222,18 @@ TEST(RemoveDead, KeepsWhatHasEffects) {
   EXPECT_NE(left.find("outfeed"), std::string::npos);
 }
 
+// Others wait for the start, so nobody may remove it; then its done stays too.
+TEST(RemoveDead, KeepsTheDoneOfAStartThatStays) {
+  const std::string left = after_in_entry("remove-dead",
+                                          "x = f32[4] parameter(0)\n"
+                                          "s = (f32[4], f32[4]) collective-permute-start(x), channel_id=1, source_target_pairs={{0,0}}\n"
+                                          "d = f32[4] collective-permute-done(s)\n"
+                                          "u = (f32[4], f32[4]) collective-permute-start(x), source_target_pairs={{0,0}}\n"
+                                          "v = f32[4] collective-permute-done(u)\nROOT r = f32[4] abs(x)");
+  EXPECT_NE(left.find("collective-permute-done(s)"), std::string::npos) << left;
+  EXPECT_EQ(left.find("collective-permute-done(u)"), std::string::npos) << left;
+}
+
 TEST(Run, TimesAndDumpsWhatChanged) {
   const auto module =
       parse("HloModule m\nENTRY e { x = f32[] parameter(0)\n n = f32[] negate(x)\n ROOT r = f32[] negate(n) }");
