@@ -250,6 +250,86 @@ std::string all_reduce(int replicas, const std::string& groups) {
          groups + "}, to_apply=sum\n}\n";
 }
 
+// --- Sums and small steps ------------------------------------------------------------------------------------------
+
+// Small integers, so that the sums are exact in any order.
+TEST(Contract, SumsOfColumnsAreThoseOfEachColumn) {
+  constexpr std::size_t kSize = 160;
+  const Executable program = compile("HloModule down\nsum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+                                     "ENTRY root {\n  x = f32[160,160,160]{2,1,0} parameter(0)\n  z = f32[] constant(0)\n"
+                                     "  ROOT s = f32[160,160]{1,0} reduce(x, z), dimensions={0}, to_apply=sum\n}\n");
+  std::vector<float> x(kSize * kSize * kSize), want(kSize * kSize);
+  for (std::size_t n = 0; n < x.size(); ++n) {
+    x[n] = static_cast<float>((n * 37 + n / 160 * 11 + n / 25600 * 5) % 101) - 50;
+    want[n % want.size()] += x[n];
+  }
+  EXPECT_EQ((run<float, float>(program, x, want.size())), want);
+}
+
+// A rotation by a matrix that is made from three numbers, and a cross product, in each of 100 000 steps.
+template <typename T>
+std::vector<T> steps_of(const std::string& type, std::vector<T> turns, std::int64_t count) {
+  const std::string n = std::to_string(count), m = type + "[3,3]", v = type + "[3]", one = type + "[1]";
+  const std::string text = "HloModule tiny\ncond {\n  s = (s32[], " + m + ", " + v + ", " + type + "[" + n + ",3]) parameter(0)\n"
+      "  i = s32[] get-tuple-element(s), index=0\n  n = s32[] constant(" + n + ")\n  ROOT c = pred[] compare(i, n), direction=LT\n}\n"
+      "body {\n  s = (s32[], " + m + ", " + v + ", " + type + "[" + n + ",3]) parameter(0)\n"
+      "  i = s32[] get-tuple-element(s), index=0\n  r = " + m + " get-tuple-element(s), index=1\n  w = " + v + " get-tuple-element(s), index=2\n"
+      "  us = " + type + "[" + n + ",3] get-tuple-element(s), index=3\n  z = s32[] constant(0)\n"
+      "  row = " + type + "[1,3] dynamic-slice(us, i, z), dynamic_slice_sizes={1,3}\n  u = " + v + " reshape(row)\n"
+      "  a = " + one + " slice(u), slice={[0:1]}\n  b = " + one + " slice(u), slice={[1:2]}\n  c = " + one + " slice(u), slice={[2:3]}\n"
+      "  na = " + one + " negate(a)\n  nb = " + one + " negate(b)\n  nc = " + one + " negate(c)\n  zero = " + one + " constant({0})\n"
+      "  flat = " + type + "[9] concatenate(zero, nc, b, c, zero, na, nb, a, zero), dimensions={0}\n  k = " + m + " reshape(flat)\n"
+      "  kk = " + m + " dot(k, k), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  h = " + type + "[] constant(0.0078125)\n  hs = " + m + " broadcast(h), dimensions={}\n  g = " + type + "[] constant(3.0517578125e-05)\n"
+      "  gs = " + m + " broadcast(g), dimensions={}\n  x = " + m + " multiply(hs, k)\n  y = " + m + " multiply(gs, kk)\n"
+      "  one = " + m + " constant({{1,0,0},{0,1,0},{0,0,1}})\n  e = " + m + " add(one, x)\n  f = " + m + " add(e, y)\n"
+      "  q = " + m + " dot(r, f), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  wk = " + v + " dot(w, k), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n  hv = " + v + " broadcast(h), dimensions={}\n"
+      "  step = " + v + " multiply(hv, wk)\n  p = " + v + " add(w, step)\n  d = s32[] constant(1)\n  j = s32[] add(i, d)\n"
+      "  ROOT t = (s32[], " + m + ", " + v + ", " + type + "[" + n + ",3]) tuple(j, q, p, us)\n}\n"
+      "ENTRY root {\n  us = " + type + "[" + n + ",3] parameter(0)\n  z = s32[] constant(0)\n  r = " + m + " constant({{1,0,0},{0,1,0},{0,0,1}})\n"
+      "  w = " + v + " constant({1,1,1})\n  t = (s32[], " + m + ", " + v + ", " + type + "[" + n + ",3]) tuple(z, r, w, us)\n"
+      "  l = (s32[], " + m + ", " + v + ", " + type + "[" + n + ",3]) while(t), condition=cond, body=body\n"
+      "  q = " + m + " get-tuple-element(l), index=1\n  p = " + v + " get-tuple-element(l), index=2\n  qf = " + type + "[9] reshape(q)\n"
+      "  ROOT out = " + type + "[12] concatenate(qf, p), dimensions={0}\n}\n";
+  return run<T, T>(compile(text), std::move(turns), 12);
+}
+
+// The same in plain C++: r·(1 + hK + gK²), w + h·(K'w).
+std::vector<double> steps_in_double(const std::vector<double>& turns) {
+  std::vector<double> r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, w = {1, 1, 1};
+  const auto times = [](const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> c(9);
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t j = 0; j < 3; ++j)
+        for (std::size_t k = 0; k < 3; ++k) c[3 * i + j] += a[3 * i + k] * b[3 * k + j];
+    return c;
+  };
+  for (std::size_t t = 0; t < turns.size(); t += 3) {
+    const double a = turns[t], b = turns[t + 1], c = turns[t + 2];
+    const std::vector<double> k = {0, -c, b, c, 0, -a, -b, a, 0};
+    std::vector<double> f = times(k, k), p = w;
+    for (std::size_t e = 0; e < 9; ++e) f[e] = (e % 4 == 0 ? 1.0 : 0.0) + 0.0078125 * k[e] + 3.0517578125e-05 * f[e];
+    r = times(r, f);
+    for (std::size_t j = 0; j < 3; ++j)
+      for (std::size_t i = 0; i < 3; ++i) p[j] += 0.0078125 * w[i] * k[3 * i + j];
+    w = p;
+  }
+  r.insert(r.end(), w.begin(), w.end());
+  return r;
+}
+
+TEST(Contract, AHundredThousandTinyStepsGiveWhatEachStepGives) {
+  constexpr std::int64_t kSteps = 100'000;
+  std::mt19937_64 random(132);
+  std::vector<double> turns;
+  for (std::int64_t n = 0; n < 3 * kSteps; ++n) turns.push_back(static_cast<double>(random() % 2001) / 1024 - 0.9765625);
+  const std::vector<double> want = steps_in_double(turns), got = steps_of<double>("f64", turns, kSteps);
+  for (std::size_t e = 0; e < 12; ++e) EXPECT_NEAR(got[e], want[e], 1e-9 * (1 + std::fabs(want[e]))) << e;
+  const std::vector<float> single = steps_of<float>("f32", {turns.begin(), turns.end()}, kSteps);
+  for (std::size_t e = 0; e < 12; ++e) EXPECT_NEAR(single[e], want[e], 0.05 * (1 + std::fabs(want[e]))) << e;
+}
+
 TEST(Contract, GroupsNameEachReplicaOnce) {
   EXPECT_EQ(error_of(all_reduce(4, "{0,3},{1,2}")), "none");
   for (const char* groups : {"{0,3}", "{0,1},{1,2,3}", "{0,1}", "{0,1},{2,4}"}) {
