@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/debug_memory.h"
 #include "cli/demands.h"
+#include "cli/host_files.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/source.h"
@@ -31,13 +32,15 @@ Expected<int> check_kernels(const Options& options, const Source& source) {
 struct Loaded {
   std::unique_ptr<hlo::Module> module;
   std::vector<std::vector<hlo::Literal>> arguments;
+  HostFiles host;
 };
 
 Expected<Loaded> load(const Options& options, const Source& source) {
   auto module = TRY(read_module(source, options));
   const Devices devices = TRY(devices_of(*module));
   auto arguments = TRY(read_arguments(options, source, *module, devices));
-  return Loaded{std::move(module), std::move(arguments)};
+  HostFiles host = TRY(HostFiles::read(options, *module, devices));
+  return Loaded{std::move(module), std::move(arguments), std::move(host)};
 }
 
 std::string percent(std::int64_t part, std::int64_t whole) {
@@ -52,6 +55,7 @@ Expected<compiler::CheckReport> check_module(const Options& options, const Sourc
   if (options.debug_memory) TRY(run_watched(options, source, loaded.arguments));
   compiler::CheckOptions check;
   check.compile = TRY(compile_options(options));
+  check.hosts = loaded.host.transfers();
   if (options.work > 0) check.work = options.work;
   const Progress progress("checking " + source.path);
   return compiler::check_devices(std::move(loaded.module), loaded.arguments, check);

@@ -359,6 +359,9 @@ TEST_F(CommandLine, FilesServeAsTheHost) {
     }
     EXPECT_THAT(hloom("run fed.hlo" + how).err, HasSubstr("i: takes from the host's infeed: the queue is closed"));
   }
+  EXPECT_THAT(hloom("check fed.hlo --host-in in.npz").out + hloom("check fed.hlo --host-in in.npz").err, HasSubstr("all agree"));
+  EXPECT_THAT(hloom("check fed.hlo").err, HasSubstr("i: takes from the host's infeed: the queue is closed"));
+  EXPECT_EQ(hloom("run fed.hlo --check-nans --host-in in.npz").status, 0);
   in.add("infeed2", array(0, 0));
   ASSERT_TRUE(arrays::write_npz(path("more.npz"), in));
   EXPECT_THAT(hloom("run fed.hlo --host-in more.npz").err, HasSubstr("left 1 values of infeed"));

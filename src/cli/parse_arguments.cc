@@ -145,6 +145,11 @@ void add_memory(CLI::App& app, Options& o) {
       ->option_text("FILE");
 }
 
+void add_host_in(CLI::App& command, Options& o) {
+  command.add_option("--host-in", o.host_in, "What infeeds take: infeed0, infeed1, … of this .npz; recvC_0, … for channel C")
+      ->option_text("FILE");
+}
+
 void add_run(CLI::App& app, Options& o) {
   CLI::App* run = app.add_subcommand("run", "Run a program once")->footer(kRunExamples);
   run->callback([&o] { o.command = Command::Run; });
@@ -160,8 +165,7 @@ void add_run(CLI::App& app, Options& o) {
   run->add_option("--atol", o.atol, "Absolute tolerance; default 0, or the folder's")
       ->option_text("X")
       ->check(CLI::NonNegativeNumber);
-  run->add_option("--host-in", o.host_in, "What infeeds take: infeed0, infeed1, … of this .npz; recvC_0, … for channel C")
-      ->option_text("FILE");
+  add_host_in(*run, o);
   run->add_option("--host-out", o.host_out, "Write what outfeeds and sends give, outfeed0, …, sendC_0, …, to this .npz")
       ->option_text("FILE");
   run->add_flag("--interpret", o.interpret, "Interpret instead of compiling");
@@ -208,6 +212,7 @@ void add_check(CLI::App& app, Options& o) {
   add_cpu(*check, o);
   add_cache(*check, o);
   add_devices(*check, o);
+  add_host_in(*check, o);
   check->add_option("--work", o.work, "Of instructions that take the interpreter more steps a sample is checked; default: all of all")
       ->option_text("STEPS")
       ->check(CLI::PositiveNumber);

@@ -108,9 +108,10 @@ Expected<Results> run_compiled(const Options& options, const Source& source, std
 
 // Status 1 if an instruction makes one.
 Expected<int> check_nans(const Options& options, const Source& source, std::unique_ptr<hlo::Module> module,
-                         const Arguments& arguments) {
+                         const Arguments& arguments, HostFiles& host) {
   compiler::CheckOptions check;
   check.compile = TRY(compile_options(options));
+  check.hosts = host.transfers();
   const Progress progress("looking for NaNs in " + source.path);
   const compiler::NotFinite first = TRY(compiler::first_not_finite_devices(std::move(module), arguments, check));
   if (first.arguments > 0)
@@ -155,8 +156,8 @@ Expected<int> run(const Options& options) {
     TRY(passes::expand_dynamic_sizes(*module));
     for (auto& of_device : arguments) of_device = TRY(compiler::with_sizes(parameters, std::move(of_device)));
   }
-  if (options.check_nans) return check_nans(options, source, std::move(module), arguments);
   HostFiles host = TRY(HostFiles::read(options, *module, devices));
+  if (options.check_nans) return check_nans(options, source, std::move(module), arguments, host);
   Results results = options.interpret ? TRY(run_interpreted(source, *module, devices, arguments, host))
                                       : TRY(run_compiled(options, source, std::move(module), arguments, host));
   TRY(host.write(options));

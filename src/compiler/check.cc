@@ -52,7 +52,7 @@ class Checker : public StepWalker {
   /// `oracle`: of collectives; null for a program on one device.
   Checker(const Compiled& compiled, const CheckOptions& options, const runtime::Device& device = {},
           CollectiveOracle* oracle = nullptr)
-      : StepWalker(compiled, device), options_(options), device_(device.number), oracle_(oracle) {}
+      : StepWalker(compiled, device, options.hosts), options_(options), device_(device.number), oracle_(oracle) {}
 
   CheckReport take_report() {
     report_.results = results();

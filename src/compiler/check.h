@@ -12,6 +12,7 @@
 #include "hlo/literal.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
+#include "hloom/host_transfers.h"
 
 namespace hloom::compiler {
 
@@ -23,6 +24,8 @@ struct CheckOptions {
   /// result, boxes at both ends and others that depend on its name and run, with as much of its operands as these read.
   /// What has no parts is interpreted all the same up to 2e9 steps, and else run, not checked, and counted.
   double work = std::numeric_limits<double>::infinity();
+  /// What the program takes from its host and gives to it, by device; empty: that is an error.
+  std::span<HostTransfers> hosts = {};
 };
 
 /// An instruction whose compiled value is not within what the numeric contract allows.

@@ -43,8 +43,8 @@ bool any_not_finite(std::span<const Literal> values) {
 class NanFinder : public StepWalker {
  public:
   /// `number`: of the device, where there are several; -1: there is one.
-  NanFinder(const Compiled& compiled, const runtime::Device& device, std::int64_t number)
-      : StepWalker(compiled, device), number_(number) {}
+  NanFinder(const Compiled& compiled, const runtime::Device& device, std::int64_t number, std::span<HostTransfers> hosts)
+      : StepWalker(compiled, device, hosts), number_(number) {}
   NotFinite result;
 
  private:
@@ -91,7 +91,7 @@ std::int64_t count_not_finite(std::span<const Literal> values) {
 Expected<NotFinite> first_not_finite(std::unique_ptr<hlo::Module> module, std::span<const Literal> arguments,
                                      const CheckOptions& options) {
   const Compiled compiled = TRY(compile_for_walk(std::move(module), options));
-  NanFinder finder(compiled, {}, -1);
+  NanFinder finder(compiled, {}, -1, options.hosts);
   finder.result.arguments = count_not_finite(arguments);
   const Expected<> walked = finder.walk(arguments);
   if (!walked && !finder.result.found) return walked.error();
@@ -109,7 +109,7 @@ Expected<NotFinite> first_not_finite_devices(std::unique_ptr<hlo::Module> module
   NotFinite result;
   for (std::size_t k = 0; k < arguments.size(); ++k) {
     const auto number = static_cast<std::int64_t>(k);
-    finders.push_back(std::make_unique<NanFinder>(compiled, runtime::Device{number, &meeting}, number));
+    finders.push_back(std::make_unique<NanFinder>(compiled, runtime::Device{number, &meeting}, number, options.hosts));
     walkers.push_back(finders.back().get());
     result.arguments += count_not_finite(arguments[k]);
   }

@@ -28,7 +28,8 @@ std::string source_of(const Instruction& i) {
   return place.empty() ? m.op_name : place + " (" + m.op_name + ")";
 }
 
-StepWalker::StepWalker(const Compiled& compiled, const runtime::Device& device) : c_(compiled), device_(device) {
+StepWalker::StepWalker(const Compiled& compiled, const runtime::Device& device, std::span<HostTransfers> hosts)
+    : c_(compiled), device_(device), options_{.hosts = hosts}, port_(runtime::host_port(options_, device_)) {
   std::size_t number = 0;
   index_steps(c_.program.steps, number);
 }
@@ -53,6 +54,8 @@ Expected<> StepWalker::walk(std::span<const Literal> arguments) {
     std::ranges::fill(memory_.back().bytes(), std::byte{0});
     if (a.kind == runtime::Allocation::Kind::Device)
       std::memcpy(memory_.back().data(), &device_.number, sizeof(device_.number));
+    if (const library::HostPort* port = &port_; a.kind == runtime::Allocation::Kind::HostPort && !options_.hosts.empty())
+      std::memcpy(memory_.back().data(), &port, sizeof(port));
     if (a.kind != runtime::Allocation::Kind::Constant) continue;
     const auto from = c_.program.constants[static_cast<std::size_t>(a.number)];
     std::copy(from.begin(), from.end(), memory_.back().data());

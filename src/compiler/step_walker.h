@@ -16,6 +16,7 @@
 #include "compiler/compile.h"
 #include "hlo/literal.h"
 #include "runtime/collective_step.h"
+#include "runtime/executor.h"
 
 namespace hloom::compiler {
 
@@ -31,8 +32,8 @@ std::string source_of(const hlo::Instruction&);
 /// Walks a program compiled without regions, as one of its devices, in memory of its own. Derive, and look in visit().
 class StepWalker {
  public:
-  /// Needs: `compiled`, with `regions` off, outlives it. Devices that meet others walk at the same time.
-  explicit StepWalker(const Compiled& compiled, const runtime::Device& device = {});
+  /// Needs: `compiled`, with `regions` off, and `hosts`, by device, outlive it. Devices that meet others walk at the same time.
+  explicit StepWalker(const Compiled& compiled, const runtime::Device& device = {}, std::span<HostTransfers> hosts = {});
   virtual ~StepWalker() = default;
 
   /// Errors: ResourceExhausted if the program's memory is more than the machine's; those of visit() and of routines.
@@ -86,6 +87,8 @@ class StepWalker {
 
   const Compiled& c_;
   const runtime::Device device_;
+  const runtime::RunOptions options_;
+  library::HostPort port_;
   std::vector<base::AlignedBytes> memory_;
   std::unordered_map<std::int32_t, std::vector<void*>> collective_buffers_;  ///< by number, from a start to its done
   std::vector<void*> room_;
