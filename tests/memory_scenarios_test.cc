@@ -208,6 +208,48 @@ TEST(BufferScenarios, S15_SortsOfOneAndOfSeveral) {
 
 // --- The kernels' call: the scenarios of its list, by number ---------------------------------------------------------
 
+// Arrays of several sizes in one: pieces of a concatenate, slices of arrays, of slices and of parameters.
+TEST(BufferScenarios, S18_ArraysInsideOfOthers) {
+  const auto dot = [](const std::string& name, const std::string& a, const std::string& b, int rows = 8) {
+    return " " + name + " = f32[" + std::to_string(rows) + ",8] dot(" + a + ", " + b +
+           "), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n";
+  };
+  const auto sort = [](const std::string& name, const std::string& operand, int rows = 8) {
+    return " " + name + " = f32[" + std::to_string(rows) + ",8] sort(" + operand + "), dimensions={1}, to_apply=less\n";
+  };
+  const std::string less = "less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+                           " ROOT l = pred[] compare(a, b), direction=LT }\n";
+  const std::string head = " x = f32[8,8] parameter(0)\n y = f32[8,8] parameter(1)\n" + dot("a", "x", "y") + dot("b", "y", "x");
+  const std::string both = " c = f32[16,8] concatenate(a, b), dimensions={0}\n";
+  // Read, returned, with a piece that is read again, of one piece twice, of another concatenate.
+  expect_interpreted(entry(head + both + dot("d", "c", "x", 16) + " ROOT t = (f32[16,8]) tuple(d)\n"));
+  expect_interpreted(entry(head + both + " ROOT t = (f32[16,8]) tuple(c)\n"));
+  expect_interpreted(entry(head + both + dot("d", "c", "b", 16) + " ROOT t = (f32[16,8], f32[16,8]) tuple(c, d)\n"));
+  expect_interpreted(entry(head + " c = f32[16,8] concatenate(a, a), dimensions={0}\n" + dot("d", "c", "b", 16) +
+                           " ROOT t = (f32[16,8], f32[8,8]) tuple(d, b)\n"));
+  expect_interpreted(entry(head + both + dot("e", "c", "x", 16) + " f = f32[32,8] concatenate(c, e), dimensions={0}\n" +
+                           dot("g", "f", "y", 32) + " ROOT t = (f32[32,8]) tuple(g)\n"));
+  // Slices that overlap, of slices, of what is written over afterwards, of a parameter.
+  const std::string sliced = both + " s = f32[8,8] slice(c), slice={[0:8], [0:8]}\n u = f32[8,8] slice(c), slice={[4:12], [0:8]}\n" +
+                             sort("p", "s") + sort("q", "u");
+  expect_interpreted(entry(head + sliced + " ROOT t = (f32[8,8], f32[8,8], f32[16,8]) tuple(p, q, c)\n", less));
+  expect_interpreted(entry(head + sliced + " z = s32[] constant(0)\n k = s32[] constant(3)\n"
+                           " w = f32[16,8] dynamic-update-slice(c, x, k, z)\n" + sort("v", "w", 16) + dot("d", "p", "q") +
+                           " ROOT t = (f32[16,8], f32[8,8]) tuple(v, d)\n", less));
+  expect_interpreted(entry(" x = f32[24,8] parameter(0)\n s = f32[8,8] slice(x), slice={[8:16], [0:8]}\n" + sort("p", "s") +
+                           " ROOT t = (f32[8,8]) tuple(p)\n", less));
+  // In each round of a loop.
+  const std::string round = " x = f32[8,8] get-tuple-element(s), index=1\n y = f32[8,8] get-tuple-element(s), index=2\n" +
+                            dot("a", "x", "y") + dot("b", "y", "x") + both +
+                            " u = f32[8,8] slice(c), slice={[2:10], [0:8]}\n" + sort("p", "u") + dot("d", "c", "p", 16) +
+                            " v = f32[8,8] slice(d), slice={[0:8], [0:8]}\n w = f32[8,8] slice(d), slice={[8:16], [0:8]}\n" +
+                            sort("n", "v") + sort("m", "w");
+  expect_interpreted(entry(" x = f32[8,8] parameter(0)\n y = f32[8,8] parameter(1)\n z = s32[] constant(0)\n"
+                           " t = (s32[], f32[8,8], f32[8,8]) tuple(z, x, y)\n"
+                           " ROOT r = (s32[], f32[8,8], f32[8,8]) while(t), condition=l.cond, body=l.body\n",
+                           less + loop("l", "f32[8,8], f32[8,8]", 4, round, "m, n")));
+}
+
 TEST(KernelScenarios, S06_NoArguments) {
   expect_interpreted(entry(" ROOT i = s32[100] iota(), iota_dimension=0\n"));
   expect_interpreted(entry(" c = f32[] constant(3)\n ROOT b = f32[1000] broadcast(c), dimensions={}\n"));

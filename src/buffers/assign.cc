@@ -8,6 +8,7 @@
 #include "buffers/decisions.h"
 #include "buffers/match_layouts.h"
 #include "buffers/order_readers.h"
+#include "buffers/parts.h"
 #include "buffers/recompute.h"
 #include "buffers/schedule.h"
 #include "buffers/split_fills.h"
@@ -85,7 +86,9 @@ class Assigner {
       : module_(module), effort_(effort), guard_bytes_(guard_bytes), flow_(module), webs_(flow_) {}
 
   Expected<Assignment> run() {
-    for (const Edge& edge : flow_.edges()) TRY(join_edge(edge));
+    for (const Edge& edge : flow_.edges())
+      if (edge.kind != Edge::Kind::Part) TRY(join_edge(edge));
+    TRY(join_parts());
     reuse_operands();
     result_.module_ = &module_;
     add_allocations();
@@ -103,6 +106,20 @@ class Assigner {
     return {};
   }
 
+  Expected<> join_parts() {
+    const std::span<const Edge> edges = flow_.edges();
+    for (std::size_t begin = 0, end = 0; begin < edges.size(); begin = end) {
+      const Edge& first = edges[begin];
+      end = begin + 1;
+      if (first.kind != Edge::Kind::Part) continue;
+      while (end < edges.size() && edges[end].kind == Edge::Kind::Part && edges[end].at == first.at) ++end;
+      if (!is_free(*first.at)) continue;
+      if (webs_.join_parts(edges.subspan(begin, end - begin)) != Webs::Conflict::None)
+        return fail(Code::FailedPrecondition, first.at->name(), ": its parts cannot lie where they belong");
+    }
+    return {};
+  }
+
   // An elementwise result over an operand that ends there; the largest first.
   void reuse_operands() {
     struct Chance {
@@ -113,7 +130,7 @@ class Assigner {
     for (const Computation* c : step_computations(module_))
       for (const Instruction& i : c->instructions()) {
         const auto results = flow_.values().of(i);
-        if (is_alias(i) || !step_computations(i).empty() || results.empty()) continue;
+        if (is_alias(i) || is_free(i) || !step_computations(i).empty() || results.empty()) continue;
         for (std::int64_t k = 0; k < i.num_operands(); ++k) {
           if (!i.operand(k)->shape().is_array()) continue;
           for (std::size_t r = 0; r < results.size(); ++r)
@@ -173,7 +190,7 @@ class Assigner {
     const auto& allocations = result_.allocations_;
     for (NodeId n = 0; n < flow_.num_nodes(); ++n) {
       const Pin pin = webs_.pin(n);
-      if (webs_.find(n) != n || flow_.bytes(n) < kArenaAlignment || pin.kind == Pin::Kind::None) continue;
+      if (webs_.find(n) != n || webs_.bytes(n) < kArenaAlignment || pin.kind == Pin::Kind::None) continue;
       const auto allocation = static_cast<std::size_t>(allocation_of(pin));
       if (!allocations[allocation].writable) continue;
       const Shape& shape = shape_of(pin);
@@ -219,12 +236,12 @@ class Assigner {
     std::map<std::int64_t, Tenants> spaces;
     spaces[0];
     for (NodeId n = 0; n < flow_.num_nodes(); ++n) {
-      if (webs_.find(n) != n || flow_.bytes(n) == 0 || webs_.pin(n).kind != Pin::Kind::None) continue;
+      if (webs_.find(n) != n || webs_.bytes(n) == 0 || webs_.pin(n).kind != Pin::Kind::None) continue;
       if (webs_.live(n).empty()) continue;
       const std::int64_t space = arena_space(flow_.values()[n].shape);
       spaces[space].webs.push_back(n);
       spaces[space].blocks.push_back(
-          {flow_.bytes(n) + guard_bytes_, webs_.live(n), alignment_in(space), address_alignment(n)});
+          {webs_.bytes(n) + guard_bytes_, webs_.live(n), alignment_in(space), address_alignment(n)});
     }
     for (const Computation* c : step_computations(module_))
       for (const Instruction& i : c->instructions())
@@ -276,8 +293,8 @@ class Assigner {
     if (flow_.values()[v].bytes == 0) return {};
     const NodeId web = webs_.find(v);
     const auto place = places_.find(web);
-    if (place == places_.end()) return {allocation_of(webs_.pin(web)), 0, flow_.values()[v].bytes};
-    return {place->second.allocation, place->second.offset, flow_.values()[v].bytes};
+    if (place == places_.end()) return {allocation_of(webs_.pin(web)), webs_.offset(v), flow_.values()[v].bytes};
+    return {place->second.allocation, place->second.offset + webs_.offset(v), flow_.values()[v].bytes};
   }
 
   void name_slices() {
@@ -311,16 +328,37 @@ Expected<Assignment> place(const hlo::Module& module, PackEffort effort, std::in
   return Assigner(module, effort, guard_bytes).run();
 }
 
-Expected<Assignment> finish(hlo::Module& module, PackEffort effort, std::int64_t guard_bytes, bool start_copies_too) {
+Expected<Assignment> finish(hlo::Module& module, const FinishOptions& options) {
   order_readers(module);
   schedule(module);
-  if (start_copies_too) start_copies(module);
-  std::vector<InPlaceDecision> decisions = insert_copies(module);
-  Assignment assignment = TRY(place(module, effort, guard_bytes));
+  if (options.start_copies) start_copies(module);
+  std::vector<InPlaceDecision> decisions = insert_copies(module, options.free_parts);
+  auto placed = place(module, options.effort, options.guard_bytes);
+  if (!placed && options.free_parts) {  // copies that came in between part what was to lie together
+    decisions = insert_copies(module, false);
+    placed = place(module, options.effort, options.guard_bytes);
+  }
+  Assignment assignment = TRY(std::move(placed));
   append_undone(module, decisions);
   assignment.decisions_ = std::move(decisions);
   return assignment;
 }
+
+namespace {
+
+// What lies in one array from the first part on, and is kept until the last has been read, may take more than copies.
+bool are_parts_small(const hlo::Module& module) {
+  std::int64_t bytes[2];
+  for (const bool free_parts : {false, true}) {
+    const auto trial = module.clone();
+    const auto assignment = finish(*trial, {PackEffort::Quick, 0, true, free_parts});
+    if (!assignment) return !free_parts;
+    bytes[free_parts ? 1 : 0] = assignment->arena_bytes();
+  }
+  return bytes[1] <= bytes[0];
+}
+
+}  // namespace
 
 Expected<Assignment> assign(hlo::Module& module, const AssignOptions& options) {
   TRY(unshare_steps(module));
@@ -332,7 +370,8 @@ Expected<Assignment> assign(hlo::Module& module, const AssignOptions& options) {
   unroll_loops(module, options.start_copies);
   TRY(unshare_steps(module));
   recompute_cheap_values(module, options.limit_bytes);
-  return finish(module, PackEffort::Full, options.guard_bytes, options.start_copies);
+  const bool free_parts = have_parts(module) && are_parts_small(module);
+  return finish(module, {PackEffort::Full, options.guard_bytes, options.start_copies, free_parts});
 }
 
 }  // namespace hloom::buffers

@@ -48,6 +48,8 @@ struct ArenaBlock {
   std::int32_t allocation = 0;                       ///< that it is part of
 };
 
+struct FinishOptions;
+
 /// The plan of a program's memory. Refers to the module that it was made for, which must outlive it and not change.
 class Assignment {
  public:
@@ -83,7 +85,7 @@ class Assignment {
 
  private:
   friend class Assigner;
-  friend Expected<Assignment> finish(hlo::Module&, PackEffort, std::int64_t, bool);
+  friend Expected<Assignment> finish(hlo::Module&, const FinishOptions&);
   struct Range {
     std::int32_t begin = 0, count = -1;
   };
@@ -115,8 +117,15 @@ struct AssignOptions {
 ///         ResourceExhausted from unshare_steps().
 Expected<Assignment> assign(hlo::Module&, const AssignOptions& = {});
 
+struct FinishOptions {
+  PackEffort effort = PackEffort::Full;
+  std::int64_t guard_bytes = 0;
+  bool start_copies = true;
+  bool free_parts = true;  ///< concatenates and slices may be free (parts.h)
+};
+
 /// The second half of assign(), for a module that the first half has seen: orders, copies, places.
-Expected<Assignment> finish(hlo::Module&, PackEffort, std::int64_t guard_bytes = 0, bool start_copies_too = true);
+Expected<Assignment> finish(hlo::Module&, const FinishOptions&);
 
 /// Places the values of a module that assign() has prepared, without changing it: reading a dumped module again.
 /// Errors: FailedPrecondition, naming the place, where a copy is missing.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "buffers/in_place.h"
+#include "buffers/parts.h"
 #include "buffers/steps.h"
 #include "buffers/values.h"
 
@@ -30,7 +32,7 @@ class Memory {
   void write(const Slice& s, Content content) {
     if (s.bytes == 0) return;
     forget(s);
-    stretches_[{s.allocation, s.offset}] = {s.offset + s.bytes, {content}};
+    stretches_[{s.allocation, s.offset}] = {s.offset + s.bytes, {content}, {}};
   }
   void forget(const Slice& s) {
     auto at = stretches_.lower_bound({s.allocation, s.offset});
@@ -38,8 +40,16 @@ class Memory {
     while (at != stretches_.end() && overlaps(*at, s)) at = stretches_.erase(at);
   }
   bool holds(const Slice& s, Content content) const {
-    const auto at = find(s);
-    return at != stretches_.end() && at->second.names.contains(content);
+    const auto at = around(s);
+    if (at == stretches_.end()) return false;
+    const auto part = at->second.parts.find(content);
+    if (part != at->second.parts.end()) return part->second == s;
+    return at == find(s) && at->second.names.contains(content);
+  }
+  // A part of what lies around it has a name of its own.
+  void add_part(const Slice& s, Content content) {
+    const auto at = around(s);
+    if (at != stretches_.end()) const_cast<Stretch&>(at->second).parts[content] = s;
   }
   void add_name(const Slice& s, Content content) {
     const auto at = find(s);
@@ -50,7 +60,8 @@ class Memory {
   void drop_names(const F& stale) {
     for (auto at = stretches_.begin(); at != stretches_.end();) {
       std::erase_if(at->second.names, stale);
-      at = at->second.names.empty() ? stretches_.erase(at) : std::next(at);
+      std::erase_if(at->second.parts, [&](const auto& part) { return stale(part.first); });
+      at = at->second.is_nameless() ? stretches_.erase(at) : std::next(at);
     }
   }
   // What both know.
@@ -58,8 +69,14 @@ class Memory {
     for (auto at = stretches_.begin(); at != stretches_.end();) {
       const auto theirs = other.stretches_.find(at->first);
       const bool same = theirs != other.stretches_.end() && theirs->second.end == at->second.end;
-      if (same) std::erase_if(at->second.names, [&](const Content& c) { return !theirs->second.names.contains(c); });
-      at = !same || at->second.names.empty() ? stretches_.erase(at) : std::next(at);
+      if (same) {
+        std::erase_if(at->second.names, [&](const Content& c) { return !theirs->second.names.contains(c); });
+        std::erase_if(at->second.parts, [&](const auto& part) {
+          const auto found = theirs->second.parts.find(part.first);
+          return found == theirs->second.parts.end() || found->second != part.second;
+        });
+      }
+      at = !same || at->second.is_nameless() ? stretches_.erase(at) : std::next(at);
     }
   }
   bool operator==(const Memory&) const = default;
@@ -68,6 +85,8 @@ class Memory {
   struct Stretch {
     std::int64_t end = 0;
     std::set<Content> names;
+    std::map<Content, Slice> parts;
+    bool is_nameless() const { return names.empty() && parts.empty(); }
     bool operator==(const Stretch&) const = default;
   };
   using Key = std::pair<std::int32_t, std::int64_t>;  // allocation, offset
@@ -76,6 +95,13 @@ class Memory {
   static bool overlaps(const Map::value_type& stretch, const Slice& s) {
     return stretch.first.first == s.allocation && stretch.first.second < s.offset + s.bytes &&
            s.offset < stretch.second.end;
+  }
+  // The stretch that all of the slice lies in.
+  Map::const_iterator around(const Slice& s) const {
+    auto at = stretches_.upper_bound({s.allocation, s.offset});
+    if (at == stretches_.begin()) return stretches_.end();
+    --at;
+    return at->first.first == s.allocation && s.offset + s.bytes <= at->second.end ? at : stretches_.end();
   }
   Map::const_iterator find(const Slice& s) const {
     const auto at = stretches_.find({s.allocation, s.offset});
@@ -167,6 +193,7 @@ class Checker {
       default: break;
     }
     if (is_alias(i) || &i == without_) return follow_alias(i);
+    if (is_free(i)) return follow_free(i);
     follow_work(i);
   }
 
@@ -202,6 +229,25 @@ class Checker {
     };
     for (const Instruction* operand : start.operands()) read_all(*operand);
     read_all(start);
+  }
+
+  // Nothing is moved: each part has to lie in its place already.
+  void follow_free(const Instruction& i) {
+    const std::optional<Parts> parts = parts_of(i);
+    values_[&i] = own(i);
+    if (!parts) return report(i.name(), ": is free, and no concatenate or slice of stretches");
+    const bool is_slice = parts->kind == Parts::Kind::Slice;
+    for (std::int64_t k = 0; k < i.num_operands(); ++k) {
+      const Slice &operand = a_.slice(*i.operand(k), 0), &result = a_.slice(i, 0);
+      const Slice &whole = is_slice ? operand : result, &part = is_slice ? result : operand;
+      read(i, *i.operand(k), 0, values_[i.operand(k)][0]);
+      const Slice place{whole.allocation, whole.offset + parts->offsets[static_cast<std::size_t>(k)], part.bytes};
+      want_equal(is_slice ? i : *i.operand(k), 0, part, place, "its place in " + (is_slice ? *i.operand(k) : i).name());
+    }
+    if (is_slice)
+      memory_.add_part(a_.slice(i, 0), {&i, 0});
+    else
+      memory_.write(a_.slice(i, 0), {&i, 0});
   }
 
   void follow_work(const Instruction& i) {

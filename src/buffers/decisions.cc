@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "buffers/in_place.h"
+#include "buffers/parts.h"
 #include "buffers/steps.h"
 #include "buffers/timeline.h"
 #include "buffers/values.h"
@@ -50,7 +51,7 @@ class Undone {
         const auto shapes = leaves(i.shape());
         for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
           add_update(i, static_cast<std::int64_t>(leaf), leaf_bytes(*shapes[leaf]));
-          add_concatenate(i, static_cast<std::int64_t>(leaf));
+          if (!parts_of(i)) add_concatenate(i, static_cast<std::int64_t>(leaf));
         }
       }
     for (const hlo::InputOutputAlias& a : module_.config().aliases) add_donation(a);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "buffers/parts.h"
 #include "buffers/steps.h"
 #include "buffers/webs.h"
 
@@ -37,6 +38,7 @@ void Flow::collect(const Computation& c) {
     collect_in_place(i);
     collect_uses(i);
     if (step_computations(i).empty()) collect_meetings(i);
+    collect_parts(i);
   }
 }
 
@@ -106,6 +108,21 @@ void Flow::collect_in_place(const Instruction& i) {
     const Shape& shape = *leaves(i.operand(p.operand)->shape())[static_cast<std::size_t>(p.operand_leaf)];
     edges_.push_back({Edge::Kind::InPlace, &i, p.result, p.operand, p.operand_leaf, from, to, leaf_bytes(shape),
                       timeline_.of(*i.parent()).depth, true, timeline_.of(*i.parent()).runs});
+  }
+}
+
+void Flow::collect_parts(const Instruction& i) {
+  const std::optional<Parts> parts = parts_of(i);
+  if (!parts) return;
+  const Timeline::Span& span = timeline_.of(*i.parent());
+  const bool is_slice = parts->kind == Parts::Kind::Slice;
+  for (std::size_t k = 0; k < parts->offsets.size(); ++k) {
+    const ValueId from = values_.of(*i.operand(static_cast<std::int64_t>(k)), 0);
+    Edge edge{Edge::Kind::Part, &i, 0, static_cast<std::int64_t>(k), 0, from, values_.of(i, 0), 0, span.depth};
+    edge.bytes = values_[is_slice ? edge.to : from].bytes;
+    edge.runs = span.runs;
+    edge.offset = is_slice ? -parts->offsets[k] : parts->offsets[k];
+    edges_.push_back(edge);
   }
 }
 

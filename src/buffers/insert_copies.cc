@@ -9,6 +9,7 @@
 #include "buffers/decisions.h"
 #include "buffers/leaf.h"
 #include "buffers/order_edits.h"
+#include "buffers/parts.h"
 #include "buffers/save_readers.h"
 #include "buffers/steps.h"
 #include "buffers/webs.h"
@@ -41,6 +42,7 @@ InPlaceDecision::Kind kind_of(const Edge& edge, const Flow& flow) {
     case Edge::Kind::Branch: return Kind::Branch;
     case Edge::Kind::InPlace: return update_kind(*edge.at, edge.leaf);
     case Edge::Kind::Result: return flow.pin(edge.to).kind == Pin::Kind::Parameter ? Kind::Donation : Kind::Result;
+    case Edge::Kind::Part: return Kind::Concatenate;
   }
   return Kind::Update;
 }
@@ -61,10 +63,15 @@ struct Place {
 
 class Inserter {
  public:
-  explicit Inserter(hlo::Module& module) : flow_(module), webs_(flow_) {}
+  Inserter(hlo::Module& module, bool free_parts) : flow_(module), webs_(flow_), free_parts_(free_parts) {}
 
   std::vector<InPlaceDecision> run() {
-    for (const std::size_t e : by_weight()) decide(flow_.edges()[e]);
+    const std::vector<std::size_t> order = by_weight();
+    for (const std::size_t e : order)
+      if (flow_.edges()[e].kind != Edge::Kind::Part) decide(flow_.edges()[e]);
+    std::unordered_set<const Instruction*> seen;
+    for (const std::size_t e : order)
+      if (flow_.edges()[e].kind == Edge::Kind::Part && seen.insert(flow_.edges()[e].at).second) decide_parts(e);
     for (auto& [place, copies] : places_) emit_at(place, copies);
     edits_.apply();
     return std::move(decisions_);
@@ -101,6 +108,52 @@ class Inserter {
       places_[place_of(edge)].push_back({&edge, decisions_.size(), nullptr, edge.from, edge.to});
     }
     decisions_.push_back(std::move(d));
+  }
+
+  // All edges of one instruction stand together.
+  std::span<const Edge> parts_at(std::size_t e) const {
+    const std::vector<Edge>& edges = flow_.edges();
+    e -= static_cast<std::size_t>(edges[e].input);
+    std::size_t end = e;
+    while (end < edges.size() && edges[end].at == edges[e].at && edges[end].kind == Edge::Kind::Part) ++end;
+    return std::span(edges).subspan(e, end - e);
+  }
+
+  void decide_parts(std::size_t e) {
+    const std::span<const Edge> edges = parts_at(e);
+    const Edge& first = edges.front();
+    const bool is_slice = parts_of(*first.at)->kind == Parts::Kind::Slice;
+    InPlaceDecision d{is_slice ? InPlaceDecision::Kind::Slice : InPlaceDecision::Kind::Concatenate,
+                      first.at->name(), 0, 0, first.depth, true, {}, {}};
+    for (const Edge& edge : edges) d.bytes += edge.bytes;
+    std::string why = free_parts_ ? read_elsewhere(edges) : "the plan takes fewer bytes with a copy";
+    if (why.empty())
+      if (const Webs::Conflict conflict = webs_.join_parts(edges); conflict != Webs::Conflict::None)
+        why = part_reason(edges, conflict);
+    d.in_place = why.empty();
+    d.reason = d.in_place ? "" : why;
+    set_free(*const_cast<Instruction*>(first.at), d.in_place);
+    decisions_.push_back(std::move(d));
+  }
+
+  // Parts of a concatenate that somebody else reads later.
+  std::string read_elsewhere(std::span<const Edge> edges) const {
+    const Instruction& at = *edges.front().at;
+    if (parts_of(at)->kind == Parts::Kind::Slice) return {};
+    for (const Edge& edge : edges)
+      for (const Use& use : flow_.uses(edge.from))
+        if (use.point > flow_.timeline().of(at).work()) return flow_.name(edge.from) + " is read again after it";
+    return {};
+  }
+
+  std::string part_reason(std::span<const Edge> edges, Webs::Conflict conflict) const {
+    const std::string parts = flow_.name(edges.front().from) + (edges.size() > 1 ? " or another part" : "");
+    switch (conflict) {
+      case Webs::Conflict::ReadOnly: return parts + " lies in memory that may not be written";
+      case Webs::Conflict::Pin: return parts + " or " + flow_.name(edges.front().to) + " has to lie elsewhere";
+      case Webs::Conflict::Size: return "one value is several of its parts";
+      default: return parts + " shares memory with what is needed at the same time";
+    }
   }
 
   std::string reason(const Edge& edge, Webs::Conflict conflict) const {
@@ -168,6 +221,7 @@ class Inserter {
       case Edge::Kind::Back: return {at->body(), nullptr, nullptr, 0};
       case Edge::Kind::Branch: return {at->called(edge.input), nullptr, nullptr, 0};
       case Edge::Kind::Result: return {at->parent(), nullptr, nullptr, 0};
+      case Edge::Kind::Part: break;
     }
     return {};
   }
@@ -245,6 +299,7 @@ class Inserter {
 
   Flow flow_;
   Webs webs_;
+  bool free_parts_;
   OrderEdits edits_;
   std::map<Place, std::vector<Copy>> places_;
   std::vector<InPlaceDecision> decisions_;
@@ -262,6 +317,7 @@ std::string_view name(InPlaceDecision::Kind kind) {
     case InPlaceDecision::Kind::Scatter: return "scatter";
     case InPlaceDecision::Kind::Alias: return "declared alias";
     case InPlaceDecision::Kind::Concatenate: return "concatenate";
+    case InPlaceDecision::Kind::Slice: return "slice";
     case InPlaceDecision::Kind::Result: return "result";
     case InPlaceDecision::Kind::Donation: return "donated parameter";
     case InPlaceDecision::Kind::LateReader: return "late reader";
@@ -269,10 +325,10 @@ std::string_view name(InPlaceDecision::Kind kind) {
   return "";
 }
 
-std::vector<InPlaceDecision> insert_copies(hlo::Module& module) {
+std::vector<InPlaceDecision> insert_copies(hlo::Module& module, bool free_parts) {
   remove_plain_copies(module);
   std::vector<InPlaceDecision> decisions = save_late_readers(module);
-  std::vector<InPlaceDecision> edges = Inserter(module).run();
+  std::vector<InPlaceDecision> edges = Inserter(module, free_parts).run();
   decisions.insert(decisions.end(), edges.begin(), edges.end());
   return decisions;
 }

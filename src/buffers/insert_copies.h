@@ -19,6 +19,7 @@ struct InPlaceDecision {
     Scatter,      ///< the base of a scatter
     Alias,        ///< an operand that a fusion or custom call is declared to write over
     Concatenate,  ///< the pieces of a concatenate
+    Slice,        ///< a stretch of its operand's bytes
     Result,       ///< what the entry returns
     Donation,     ///< what the entry returns in the memory of a donated parameter
     LateReader,   ///< a base that is read after it was written over: saved before
@@ -40,9 +41,10 @@ std::string_view name(InPlaceDecision::Kind);
 /// be made (loops run as often as is known), wherever the
 /// lives of what would share do not meet. Copies at one place happen as if at once: they are ordered, and cycles (two
 /// carried leaves that swap) broken by one temporary. Plain copies found in the module are removed first.
-/// The module's order stays, with the copies in it.
+/// The module's order stays, with the copies in it. Then, with `free_parts`, concatenates and slices whose parts may lie
+/// where they belong become free (parts.h).
 /// Needs: unshare_steps(), a scheduled module.
 /// Source: Boissinot et al., "Revisiting Out-of-SSA Translation", 2009: copies first, then coalescing by interference.
-std::vector<InPlaceDecision> insert_copies(hlo::Module&);
+std::vector<InPlaceDecision> insert_copies(hlo::Module&, bool free_parts = true);
 
 }  // namespace hloom::buffers

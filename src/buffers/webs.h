@@ -5,7 +5,9 @@
 // and its result, what the entry returns. Where an edge is not kept, a copy has to stand.
 #pragma once
 
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -19,7 +21,7 @@ namespace hloom::buffers {
 using NodeId = std::int32_t;
 
 struct Edge {
-  enum class Kind : std::uint8_t { Init, Back, Branch, InPlace, Result };
+  enum class Kind : std::uint8_t { Init, Back, Branch, InPlace, Result, Part };
   Kind kind = Kind::InPlace;
   const hlo::Instruction* at = nullptr;  ///< while, conditional, in-place instruction; for results the entry's root
   std::int64_t leaf = 0;  ///< of its shape
@@ -30,6 +32,7 @@ struct Edge {
   int depth = 0;  ///< loops around the place of the copy
   bool same_storage = true;  ///< else the copy changes the layout
   double runs = 1;           ///< how often a copy would be made in a run of the program
+  std::int64_t offset = 0;   ///< Part: byte of `to` at which `from` lies, or less than 0: `to` begins inside of `from`
 };
 
 /// Where a node's memory has to be.
@@ -76,6 +79,7 @@ class Flow {
   void collect_uses(const hlo::Instruction&);
   void use_until_done(const hlo::Instruction& start, const hlo::Computation&, Point done);
   void collect_in_place(const hlo::Instruction&);
+  void collect_parts(const hlo::Instruction&);
   void collect_meetings(const hlo::Instruction&);
   void collect_predicates();
   std::vector<bool> needed_phis() const;
@@ -100,12 +104,16 @@ class Flow {
 };
 
 /// Sets of nodes that share memory, with the union of their lives. A result that is aliased with a donated parameter
-/// shares its memory from the start.
+/// shares its memory from the start. A node may lie inside of another: then the set has more bytes than some of its nodes.
 class Webs {
  public:
   explicit Webs(const Flow&);
 
   NodeId find(NodeId) const;
+  /// Of the web that the node is in.
+  std::int64_t bytes(NodeId n) const { return bytes_[static_cast<std::size_t>(find(n))]; }
+  /// Byte of its web at which the node lies.
+  std::int64_t offset(NodeId n) const { return offsets_[static_cast<std::size_t>(n)]; }
   const Intervals& live(NodeId n) const { return live_[static_cast<std::size_t>(find(n))]; }
   Pin pin(NodeId n) const { return pins_[static_cast<std::size_t>(find(n))]; }
   const std::vector<NodeId>& members(NodeId n) const { return members_[static_cast<std::size_t>(find(n))]; }
@@ -117,16 +125,35 @@ class Webs {
   /// Two members, one of each web, that are alive together and may not meet. Needs: conflict() == Life.
   std::pair<NodeId, NodeId> clash(NodeId, NodeId) const;
 
+  /// Makes each part a stretch of the whole, where no life forbids it: `edges` are those of one instruction (Edge::Part).
+  /// None, or why not, and nothing has changed.
+  Conflict join_parts(std::span<const Edge> edges);
+
  private:
+  // A stretch of a value that is one of another value.
+  struct Same {
+    std::int64_t at = 0, bytes = 0;
+    NodeId base = 0;
+    std::int64_t base_at = 0;
+  };
+  std::vector<Same> same(NodeId) const;
+  void note_parts(std::span<const Edge>);
+  bool hold_the_same(NodeId, std::int64_t at, NodeId, std::int64_t other_at) const;
+  Conflict conflict_at(NodeId a, NodeId b, std::int64_t offset_in_b, bool may_read) const;
+  void join_at(NodeId a, NodeId b, std::int64_t offset_in_b);
+  void restore(const Webs&);
   bool is_read_only(NodeId) const;
-  bool lives_conflict(NodeId, NodeId) const;
+  bool lives_conflict(NodeId, NodeId, std::int64_t shift) const;
   bool may_all_meet(NodeId, NodeId, Point) const;
+  bool clash_at(NodeId, std::int64_t at, NodeId, std::int64_t other_at) const;
 
   const Flow& flow_;
   mutable std::vector<NodeId> parent_;
   std::vector<Intervals> live_;
   std::vector<Pin> pins_;
   std::vector<std::vector<NodeId>> members_;
+  std::vector<std::int64_t> bytes_, offsets_;
+  std::unordered_map<NodeId, std::vector<Same>> same_;
 };
 
 }  // namespace hloom::buffers

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/run_status.h"
 #include "base/try.h"
+#include "buffers/parts.h"
 #include "compiler/build_collective.h"
 #include "compiler/layout_bytes.h"
 #include "compiler/memory_limits.h"
@@ -54,7 +55,7 @@ bool is_silent(const Instruction& i) {
     case Opcode::AfterAll:
     case Opcode::AddDependency:
     case Opcode::OptBarrier: return true;
-    default: return false;
+    default: return buffers::is_free(i);
   }
 }
 

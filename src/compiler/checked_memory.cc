@@ -110,7 +110,10 @@ void CheckedMemory::carve(const Slice& s) {
   auto at = m.stretches.lower_bound(s.offset);
   if (at != m.stretches.begin() && std::prev(at)->second.end > s.offset) --at;
   while (at != m.stretches.end() && at->first < end_of(s)) {
-    for (const Value name : at->second.names) where_.erase(name);
+    for (const Value name : at->second.names) {
+      where_.erase(name);
+      parts_.erase(name);
+    }
     if (at->first < s.offset) poison(m, at->first, s.offset);
     if (at->second.end > end_of(s)) poison(m, end_of(s), at->second.end);
     at = m.stretches.erase(at);
@@ -128,8 +131,23 @@ void CheckedMemory::hold(Value value, const Slice& s) {
 bool CheckedMemory::holds(Value value, const Slice& s) const {
   if (s.size_bytes == 0) return true;
   const auto found = where_.find(value);
-  if (found == where_.end() || found->second != Key{memory_of(s), s.offset}) return false;
+  if (found == where_.end()) return false;
+  if (const auto part = parts_.find(value); part != parts_.end())
+    return found->second.first == memory_of(s) && part->second == std::pair(s.offset, end_of(s));
+  if (found->second != Key{memory_of(s), s.offset}) return false;
   return memory(s).stretches.at(s.offset).end == end_of(s);
+}
+
+void CheckedMemory::hold_part(Value part, const Slice& s) {
+  end(part);
+  Memory& m = memory(s);
+  auto at = m.stretches.upper_bound(s.offset);
+  if (at == m.stretches.begin()) return;
+  --at;
+  if (at->second.end < end_of(s)) return;
+  at->second.names.push_back(part);
+  where_[part] = {memory_of(s), at->first};
+  parts_[part] = {s.offset, end_of(s)};
 }
 
 void CheckedMemory::clear(const Slice& s) {
@@ -143,6 +161,7 @@ void CheckedMemory::drop_name(Value value) {
   if (found == where_.end()) return;
   std::erase(memories_[static_cast<std::size_t>(found->second.first)].stretches.at(found->second.second).names, value);
   where_.erase(found);
+  parts_.erase(value);
 }
 
 void CheckedMemory::clear_if_nameless(Key key) {

@@ -41,6 +41,8 @@ class CheckedMemory {
   /// From now on the slice holds the value, alone. Whatever lay there is gone, and where it stood out, nothing is.
   void hold(Value, const runtime::Slice&);
   bool holds(Value, const runtime::Slice&) const;
+  /// What lies around the slice has there a part that is known as `part`, too. Whatever had that name loses it.
+  void hold_part(Value part, const runtime::Slice&);
   /// The slice holds nothing any more.
   void clear(const runtime::Slice&);
   /// Nobody needs the value any more: where it had no other name, nothing lies.
@@ -109,6 +111,7 @@ class CheckedMemory {
   std::vector<std::int32_t> same_;  ///< of each allocation, the one whose memory it is
   std::vector<Memory> memories_;
   std::unordered_map<Value, Key> where_;
+  std::unordered_map<Value, std::pair<std::int64_t, std::int64_t>> parts_;  ///< bytes of those that are no whole stretch
 };
 
 }  // namespace hloom::compiler

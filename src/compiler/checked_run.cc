@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/run_status.h"
 #include "base/try.h"
+#include "buffers/parts.h"
 #include "compiler/checked_memory.h"
 #include "compiler/checked_steps.h"
 #include "compiler/layout_bytes.h"
@@ -249,7 +250,14 @@ class Run {
         const CheckedMemory::Rename rename{r.value, w.value, w.at};
         return memory_.rename({&rename, 1});
       }
-    memory_.hold(w.value, w.at);
+    if (is_free_slice(*step.instruction))
+      memory_.hold_part(w.value, w.at);
+    else
+      memory_.hold(w.value, w.at);
+  }
+
+  static bool is_free_slice(const Instruction& i) {
+    return buffers::is_free(i) && buffers::parts_of(i)->kind == buffers::Parts::Kind::Slice;
   }
 
   static const runtime::Collective* collective_of(const CheckedStep& step) {

@@ -25,7 +25,9 @@ Expected<> check_in_place(const buffers::Assignment& assignment, const std::vect
   TRY(check_names(assignment, names));
   std::string copied;
   for (const buffers::InPlaceDecision& d : assignment.decisions()) {
-    if (d.in_place || (!names.empty() && std::ranges::find(names, d.at) == names.end())) continue;
+    const bool is_asked = names.empty() ? d.kind != buffers::InPlaceDecision::Kind::Slice  // which is an array of its own
+                                        : std::ranges::find(names, d.at) != names.end();
+    if (d.in_place || !is_asked) continue;
     copied.append("\n  ").append(d.at).append(": ").append(buffers::name(d.kind));
     copied.append(" of leaf ").append(std::to_string(d.leaf)).append(", ").append(std::to_string(d.bytes));
     copied.append(" bytes, because ").append(d.reason);

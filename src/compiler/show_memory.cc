@@ -126,10 +126,18 @@ class Places {
 
 std::string_view how_often(const buffers::InPlaceDecision& d) { return d.depth > 0 ? " bytes a step" : " bytes a run"; }
 
+std::string_view in_place_words(buffers::InPlaceDecision::Kind kind) {
+  switch (kind) {
+    case buffers::InPlaceDecision::Kind::Concatenate: return "free: written at its place";
+    case buffers::InPlaceDecision::Kind::Slice: return "free: read where it lies";
+    default: return "in place";
+  }
+}
+
 void print(std::ostream& out, const buffers::InPlaceDecision& d, const Places& places) {
   out << d.at << ": " << buffers::name(d.kind) << " of leaf " << d.leaf << ", " << d.bytes << " bytes: ";
   if (d.in_place)
-    out << "in place";
+    out << in_place_words(d.kind);
   else
     out << "copied, " << d.bytes << how_often(d) << ", because " << d.reason;
   const std::string source = places.of(d.at);

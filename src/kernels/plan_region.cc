@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "buffers/parts.h"
 #include "hlo/packing.h"
 #include "kernels/plan_dot.h"
 #include "kernels/plan_packing.h"
@@ -31,7 +32,7 @@ class RegionPlanner {
  private:
   Expected<> step(const Instruction& i) {
     switch (i.opcode()) {
-      case Opcode::Fusion: return fusion(i);
+      case Opcode::Fusion: return buffers::is_free(i) ? Expected<>() : fusion(i);
       case Opcode::Copy: return copy(i);
       case Opcode::While: return loop(i);
       case Opcode::Conditional: return branch(i);
