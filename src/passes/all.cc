@@ -36,6 +36,7 @@
 #include "passes/simplify_movement.h"
 #include "passes/simplify_tuples.h"
 #include "passes/split_reduces.h"
+#include "passes/split_windows.h"
 
 namespace hloom::passes {
 namespace {
@@ -77,6 +78,7 @@ constexpr Pass kAll[] = {
     {"simplify-movement", simplify_movement, "simplify what only moves elements, and updates"},
     {"simplify-tuples", simplify_tuples, "read elements where they were put in"},
     {"split-reduces", split_reduces, "make reduces of very many elements reduces of blocks, then of what those give"},
+    {"split-windows", split_windows, "make reduce-windows of many elements windows of windows"},
 };
 
 }  // namespace
