@@ -128,8 +128,8 @@ const Case kCases[] = {
      "ENTRY e { p = f32[32,8,H,C] parameter(0)\n q = f32[8,1,3,3] parameter(1)\n ROOT r = f32[32,8,H,C] convolution(p, q), "
      "window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01, feature_group_count=8 }"},
     {"convolution/depthwise_gradient",
-     "ENTRY e { p = f32[1,K,8,32] parameter(0)\n q = f32[1,K,8,32] parameter(1)\n ROOT r = f32[3,3,1,32] convolution(p, q), "
-     "window={size=Kx8 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf, batch_group_count=32 }"},
+     "ENTRY e { p = f32[1,8,K,32] parameter(0)\n q = f32[1,8,K,32] parameter(1)\n ROOT r = f32[3,3,1,32] convolution(p, q), "
+     "window={size=8xK pad=1_1x1_1}, dim_labels=f01b_i01o->01bf, batch_group_count=32 }"},
     {"fft/256",
      "ENTRY e { p = c64[L,256] parameter(0)\n ROOT r = c64[L,256] fft(p), fft_type=FFT, fft_length={256} }"},
 };
