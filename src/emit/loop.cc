@@ -103,6 +103,18 @@ Bounds bounds_of(Function& f, const Loop& loop) {
   return {first, last, least, whole};
 }
 
+// One iteration, if the call has any.
+Expected<> emit_range(Function& f, const Loop& loop, const Bounds& bounds) {
+  const auto body = [&](Value* i, const Carried&) -> Expected<Carried> {
+    set(f, loop.variable, {i, nullptr}, false);
+    set(f, loop.end, {bounds.to, nullptr}, false);
+    TRY(emit_block(f, loop.body));
+    return Carried();
+  };
+  TRY(emit_for(f, {bounds.from, bounds.to, std::max<std::int64_t>(loop.to - loop.from, 1), bounds.least > 0}, {}, body));
+  return {};
+}
+
 Expected<> emit_serial(Function& f, const Loop& loop, const Bounds& bounds) {
   const auto is_vector = [&](const kernels::Carry& c) { return f.is_varying(c.inside); };
   Carried initial;
@@ -126,6 +138,7 @@ Expected<> emit_serial(Function& f, const Loop& loop, const Bounds& bounds) {
 
 Expected<> emit_loop(Function& f, const Loop& loop) {
   const Bounds bounds = bounds_of(f, loop);
+  if (loop.end != kernels::kNoValue) return emit_range(f, loop, bounds);
   return loop.lanes > 0 ? emit_lanes(f, loop, bounds) : emit_serial(f, loop, bounds);
 }
 

@@ -315,8 +315,10 @@ class RandomKernel {
     const std::int64_t blocks = kernel_.blocks - loop.first_block;
     loop.block = (loop.to - loop.from + blocks - 1) / blocks + below(3);
     if (one_in(4)) {
+      if (one_in(2)) loop.end = make(DType::S64);
       scoped([&] {
         ranged_.push_back({loop.variable, loop.from, loop.to - 1, false});
+        if (loop.end != kernels::kNoValue) ranged_.push_back({loop.end, loop.from + 1, loop.to, false});
         some(loop.body, 3);
       });
     } else {

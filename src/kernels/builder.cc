@@ -405,6 +405,13 @@ Value Builder::begin_loop(std::int64_t from, std::int64_t to, int lanes, std::in
   return variable;
 }
 
+std::pair<Value, Value> Builder::begin_range(std::int64_t from, std::int64_t to, std::int64_t block) {
+  const Value first = begin_loop(from, to, 0, block);
+  loop().end = define(DType::S64);
+  set_range(loop().end, {from + 1, to});
+  return {first, loop().end};
+}
+
 void Builder::end_loop() {
   auto loop = std::move(open_loops_.back());
   open_loops_.pop_back();

@@ -100,6 +100,8 @@ class Builder {
   // --- Loops. What is built between begin and end is the body.
   /// Opens a loop and returns its variable.
   Value begin_loop(std::int64_t from, std::int64_t to, int lanes = 0, std::int64_t block = 0, std::string name = {});
+  /// Opens a loop whose body runs once in a call, for its range of [from, to) in blocks; its first, and what is behind its last.
+  std::pair<Value, Value> begin_range(std::int64_t from, std::int64_t to, std::int64_t block);
   /// The loop being built innermost: carries and folds may be added until it ends.
   Loop& loop() { return *open_loops_.back(); }
   void end_loop();

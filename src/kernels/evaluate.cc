@@ -190,6 +190,11 @@ class Evaluation {
   }
   Expected<> run(const Loop& loop) {
     const auto [from, to] = bounds(loop);
+    if (loop.end != kNoValue) {
+      if (from >= to) return {};
+      value(loop.end) = {functions::scalar_of(to)};
+      return serial(loop, from, from + 1);
+    }
     return loop.lanes == 0 ? serial(loop, from, to) : by_lanes(loop, from, to);
   }
   Expected<> serial(const Loop& loop, std::int64_t from, std::int64_t to) {

@@ -147,6 +147,9 @@ struct Loop {
   /// With a block: the grid's block that begins at `from`; blocks before it leave this loop out. A grid may so have a
   /// part for each of several loops.
   std::int64_t first_block = 0;
+  /// With a block and no lanes: the body runs once in a call, `variable` being the first of its iterations and this (S64)
+  /// what comes behind the last; not at all if there are none.
+  Value end = kNoValue;
   std::vector<Carry> carries;  ///< loops without lanes: any; with lanes: none
   std::vector<Fold> folds;     ///< loops with lanes only
   Block body;

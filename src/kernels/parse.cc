@@ -361,7 +361,9 @@ class Parser {
   }
   Expected<Statement> loop() {
     Loop l;
-    std::string variable = TRY(lexer_.name("a loop's variable"));
+    std::string variable = TRY(lexer_.name("a loop's variable")), end;
+    const bool has_end = lexer_.accept("until");
+    if (has_end) end = TRY(lexer_.name("a loop's end"));
     TRY(lexer_.expect("in"));
     TRY(bound(l.from, l.from_value));
     TRY(lexer_.expect(".."));
@@ -372,6 +374,7 @@ class Parser {
     if (lanes < 0 || lanes > INT32_MAX) return lexer_.error("loop by ", lanes, " lanes");
     l.lanes = static_cast<int>(lanes);
     l.variable = TRY(define(std::move(variable), DType::S64));
+    if (has_end) l.end = TRY(define(std::move(end), DType::S64));
     TRY(carries(l.carries, &l.folds));
     std::vector<Carry*> all;
     for (Carry& c : l.carries) all.push_back(&c);

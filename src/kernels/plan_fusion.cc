@@ -18,6 +18,7 @@
 #include "kernels/follow_split.h"
 #include "kernels/plan_rows.h"
 #include "kernels/plan_scan.h"
+#include "kernels/plan_scatter.h"
 #include "kernels/plan_select_and_scatter.h"
 #include "kernels/squares.h"
 #include "kernels/taps.h"
@@ -61,6 +62,7 @@ Shape domain_of(const Root& root) {
 struct Grid {
   std::int64_t blocks = 1;
   std::vector<std::int64_t> cuts = {};  ///< as Kernel::cuts
+  ScatterGrid scatter = {};             ///< of a scatter, how
 };
 
 /// Where the layout cuts what a root writes, or null.
@@ -633,168 +635,6 @@ class NestPlanner {
   std::size_t num_boxes_ = 1;
 };
 
-// --- Scatter -------------------------------------------------------------------------------------------------------
-
-/// Updates one after the other in row-major order, each window by lanes; windows out of bounds are left out whole.
-class ScatterPlanner {
- public:
-  ScatterPlanner(Builder& builder, const Instruction& scatter, Elements& elements, std::vector<Place> results)
-      : b_(builder), i_(scatter), e_(elements), results_(std::move(results)), n_(scatter.num_operands() / 2) {}
-
-  Expected<> plan() {
-    const auto& s = i_.attr<hlo::ScatterAttr>();
-    const Shape& updates = i_.operand(n_ + 1)->shape();
-    Point point(static_cast<std::size_t>(updates.rank()));
-    elementwise_ = window_before_batch(s, updates);
-    std::size_t loops = 0;
-    Point batch;
-    for (std::int64_t d = 0; d < updates.rank(); ++d) {
-      const bool is_window = in_window(s, d);
-      if (is_window && !elementwise_) continue;
-      point[static_cast<std::size_t>(d)] = index_of(b_.begin_loop(0, updates.dim(d)));
-      if (!is_window) batch.push_back(point[static_cast<std::size_t>(d)]);
-      ++loops;
-    }
-    auto done = window(s, batch, point);
-    while (loops-- > 0) b_.end_loop();
-    return done;
-  }
-
- private:
-  static bool in_window(const hlo::ScatterAttr& s, std::int64_t update_dim) {
-    return std::ranges::find(s.update_window_dims, update_dim) != s.update_window_dims.end();
-  }
-
-  // Whether, in row-major order of the updates, one window's elements stand between another's.
-  static bool window_before_batch(const hlo::ScatterAttr& s, const Shape& updates) {
-    bool window = false;
-    for (std::int64_t d = 0; d < updates.rank(); ++d) {
-      if (updates.dim(d) == 1) continue;
-      if (window && !in_window(s, d)) return true;
-      window = window || in_window(s, d);
-    }
-    return false;
-  }
-
-  Expected<> window(const hlo::ScatterAttr& s, const Point& batch, Point point) {
-    const Shape& whole = i_.operand(0)->shape();
-    Point to(static_cast<std::size_t>(whole.rank()));
-    Value inside = b_.constant(DType::Pred, 1);
-    for (std::size_t k = 0; k < s.scatter_dims_to_operand_dims.size(); ++k) {
-      Point at = batch;
-      if (s.index_vector_dim < i_.operand(n_)->shape().rank())
-        at.insert(at.begin() + static_cast<std::ptrdiff_t>(s.index_vector_dim), Index{static_cast<std::int64_t>(k), {}});
-      const std::int64_t d = s.scatter_dims_to_operand_dims[k];
-      const std::int64_t top = whole.dim(d) - window_size(s, d);
-      const Value start = TRY(e_.index_value(*i_.operand(n_), at));
-      inside = b_.line(Opcode::And, DType::Pred, {inside, e_.compare(hlo::Direction::Ge, start, b_.constant_index(0))});
-      inside = b_.line(Opcode::And, DType::Pred, {inside, e_.compare(hlo::Direction::Le, start, b_.constant_index(top))});
-      to[static_cast<std::size_t>(d)] = index_of(start);
-    }
-    for (std::size_t j = 0; j < s.input_batching_dims.size(); ++j) {
-      std::int64_t d = s.scatter_indices_batching_dims[j];
-      if (d > s.index_vector_dim) --d;
-      to[static_cast<std::size_t>(s.input_batching_dims[j])] = batch[static_cast<std::size_t>(d)];
-    }
-    If branch;
-    branch.selector = inside;
-    b_.begin_block();
-    // Updates before this one may have changed the element, even where its place is the same for all of them.
-    updated_ = index_of(b_.begin_loop(0, 1));
-    const auto done = body(s, std::move(to), std::move(point));
-    b_.end_loop();
-    branch.branches.push_back(b_.end_block());
-    branch.branches.emplace_back();
-    b_.append(Statement{std::move(branch)});
-    return done;
-  }
-
-  std::int64_t window_size(const hlo::ScatterAttr& s, std::int64_t operand_dim) const {
-    const auto w = window_position(s, operand_dim);
-    return w < 0 ? 1 : i_.operand(n_ + 1)->shape().dim(s.update_window_dims[static_cast<std::size_t>(w)]);
-  }
-
-  // Which of update_window_dims walks a dimension of the operand, or -1.
-  std::int64_t window_position(const hlo::ScatterAttr& s, std::int64_t operand_dim) const {
-    const auto in = [](const hlo::Dims& dims, std::int64_t d) { return std::ranges::find(dims, d) != dims.end(); };
-    std::int64_t w = 0;
-    for (std::int64_t d = 0; d <= operand_dim; ++d) {
-      if (in(s.inserted_window_dims, d) || in(s.input_batching_dims, d)) {
-        if (d == operand_dim) return -1;
-        continue;
-      }
-      if (d == operand_dim) return w;
-      ++w;
-    }
-    return -1;
-  }
-
-  Expected<> body(const hlo::ScatterAttr& s, Point to, Point point) {
-    const Shape& whole = i_.operand(0)->shape();
-    std::size_t loops = 0;
-    std::int64_t lane_dim = -1;
-    for (std::int64_t d = 0; d < whole.rank(); ++d)
-      if (window_position(s, d) >= 0 && window_size(s, d) > 1) lane_dim = d;
-    for (std::int64_t d = 0; d < whole.rank(); ++d) {
-      const std::int64_t w = window_position(s, d);
-      if (w < 0) continue;
-      const auto update_dim = static_cast<std::size_t>(s.update_window_dims[static_cast<std::size_t>(w)]);
-      if (elementwise_) {
-        to[static_cast<std::size_t>(d)] = to[static_cast<std::size_t>(d)] + point[update_dim];
-        continue;
-      }
-      const std::int64_t extent = window_size(s, d);
-      if (extent == 1) continue;
-      const auto lanes = static_cast<int>(std::min<std::int64_t>(
-          32, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)))));
-      const Index v = index_of(b_.begin_loop(0, extent, d == lane_dim ? lanes : 0));
-      ++loops;
-      to[static_cast<std::size_t>(d)] = to[static_cast<std::size_t>(d)] + v;
-      point[update_dim] = v;
-    }
-    const auto done = combine(to, point);
-    while (loops-- > 0) b_.end_loop();
-    return done;
-  }
-
-  Expected<> combine(const Point& to, const Point& point) {
-    std::vector<Value> arguments;
-    for (std::int64_t k = 0; k < n_; ++k) arguments.push_back(b_.load_after(results_[static_cast<std::size_t>(k)], to, updated_));
-    for (std::int64_t k = 0; k < n_; ++k) {
-      const Value v = TRY(e_.at(*i_.operand(n_ + 1 + k), point));
-      arguments.push_back(v);
-    }
-    const std::vector<Value> combined = TRY(e_.apply(*i_.to_apply(), arguments));
-    for (std::int64_t k = 0; k < n_; ++k)
-      b_.store(results_[static_cast<std::size_t>(k)], to, combined[static_cast<std::size_t>(k)]);
-    return {};
-  }
-
-  Builder& b_;
-  const Instruction& i_;
-  Elements& e_;
-  std::vector<Place> results_;
-  std::int64_t n_;
-  Index updated_;             ///< 0, known only after the updates before
-  bool elementwise_ = false;  ///< one element of the updates after the other
-};
-
-Expected<> plan_scatter(Builder& b, const Instruction& fusion, const Places& places, const Instruction& scatter) {
-  Elements e(b, [&](std::int64_t n, const ShapeIndex&, const Point& point, Value mask) -> Expected<Value> {
-    return b.load(places.operands[static_cast<std::size_t>(n)], point, mask);
-  });
-  // What is not in the memory of its base yet is copied there.
-  const auto pairs = buffers::in_place_pairs(fusion);
-  for (std::size_t k = 0; k < places.results.size(); ++k) {
-    if (std::ranges::find(pairs, static_cast<std::int64_t>(k), &buffers::InPlacePair::result) != pairs.end()) continue;
-    const Root base{scatter.operand(static_cast<std::int64_t>(k)), {}, places.results[k]};
-    TRY(NestPlanner(b, fusion, places, {base}, {}).plan());
-  }
-  return ScatterPlanner(b, scatter, e, places.results).plan();
-}
-
-// --- Whole fusions -------------------------------------------------------------------------------------------------
-
 // Through what only names a value.
 const Instruction* resolve(const Instruction* i, ShapeIndex& leaf) {
   for (;;) {
@@ -809,6 +649,37 @@ const Instruction* resolve(const Instruction* i, ShapeIndex& leaf) {
     }
   }
 }
+
+// --- Scatter -------------------------------------------------------------------------------------------------------
+
+// The results that are not in the memory of their base.
+std::vector<std::int64_t> copied_results(const Instruction& fusion) {
+  const auto pairs = buffers::in_place_pairs(fusion);
+  std::vector<std::int64_t> copied;
+  for (std::int64_t k = 0; k < num_leaves(fusion.shape()); ++k)
+    if (std::ranges::find(pairs, k, &buffers::InPlacePair::result) == pairs.end()) copied.push_back(k);
+  return copied;
+}
+
+const Instruction& scatter_of(const Instruction& fusion) {
+  const Instruction* root = fusion.called(0)->root();
+  ShapeIndex leaf = leaf_indices(root->shape())[0];
+  return *resolve(root, leaf);
+}
+
+Expected<> plan_scatter(Builder& b, const Instruction& fusion, const Places& places, const Grid& grid) {
+  std::vector<std::int64_t> copied = copied_results(fusion);
+  if (grid.scatter.share == ScatterGrid::Share::None) {
+    for (const std::int64_t k : copied) {
+      const Root base{scatter_of(fusion).operand(k), {}, places.results[static_cast<std::size_t>(k)]};
+      TRY(NestPlanner(b, fusion, places, {base}, {}).plan());
+    }
+    copied.clear();
+  }
+  return plan_scatter_into(b, scatter_of(fusion), places, grid.scatter, copied);
+}
+
+// --- Whole fusions -------------------------------------------------------------------------------------------------
 
 std::vector<Root> roots_of(const Instruction& fusion, const Places& places) {
   const Instruction* root = fusion.called(0)->root();
@@ -845,9 +716,7 @@ std::int64_t bytes_touched(const Instruction& fusion, const std::vector<Root>& r
 
 Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& places, const Grid& grid) {
   std::vector<Root> roots = roots_of(fusion, places);
-  if (roots.size() == 1 || roots[0].instruction->opcode() == Opcode::Scatter)
-    if (roots[0].instruction->opcode() == Opcode::Scatter)
-      return plan_scatter(b, fusion, places, *roots[0].instruction);
+  if (roots[0].instruction->opcode() == Opcode::Scatter) return plan_scatter(b, fusion, places, grid);
   if (roots[0].instruction->opcode() == Opcode::SelectAndScatter) return plan_select_and_scatter_into(b, fusion, places);
   if (roots.size() == 1 && scan_dimension(*roots[0].instruction) >= 0) return plan_scan_into(b, fusion, places);
   if (is_rows_fusion(fusion)) roots = TRY(plan_rows_into(b, fusion, places, std::move(roots), grid.blocks));
@@ -863,6 +732,13 @@ Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& place
     roots = std::move(later);
   }
   return {};
+}
+
+// Whether each element wants what was done before.
+bool goes_in_order(const std::vector<Root>& roots) {
+  return std::ranges::any_of(roots, [](const Root& r) {
+    return r.instruction->opcode() == Opcode::SelectAndScatter || scan_dimension(*r.instruction) >= 0;
+  });
 }
 
 // Cuts the grid as the layout cuts the first root that it cuts: blocks to each part as it has of the dimension, one at least.
@@ -908,20 +784,26 @@ Expected<Kernel> plan_fusion(const Instruction& fusion) {
   std::size_t result = 0;
   for (const Shape* leaf : leaves(fusion.shape())) add(*leaf, "y" + std::to_string(result++), true, places.results);
   const std::vector<Root> roots = roots_of(fusion, places);
-  const std::int64_t bytes = bytes_touched(fusion, roots);
+  std::int64_t bytes = bytes_touched(fusion, roots);
   Grid grid;
-  const bool serial = std::ranges::any_of(
-      roots, [](const Root& r) {
-        return r.instruction->opcode() == Opcode::Scatter || r.instruction->opcode() == Opcode::SelectAndScatter || scan_dimension(*r.instruction) >= 0;
-      });
-  if (bytes > kSerialBytes && !serial) grid.blocks = std::min<std::int64_t>((bytes + kBlockBytes - 1) / kBlockBytes, 256);
-  if (grid.blocks > 1 && !is_rows_fusion(fusion)) cut(grid, roots);
+  if (roots[0].instruction->opcode() == Opcode::Scatter) {
+    grid.scatter = scatter_grid(*roots[0].instruction, copied_results(fusion).empty());
+    grid.blocks = grid.scatter.blocks;
+    bytes = grid.scatter.cost;
+  } else if (bytes > kSerialBytes && !goes_in_order(roots)) {
+    grid.blocks = std::min<std::int64_t>((bytes + kBlockBytes - 1) / kBlockBytes, 256);
+  }
+  if (grid.blocks > 1 && grid.scatter.blocks == 1 && !is_rows_fusion(fusion)) cut(grid, roots);
   TRY(plan_roots(b, fusion, places, grid));
   Kernel kernel = std::move(b).finish();
   kernel.blocks = grid.blocks;
   kernel.block_cost = bytes / grid.blocks;
   kernel.cuts = std::move(grid.cuts);
   if (kernel.cuts.empty()) follow_first_split(kernel, roots);
+  if (grid.scatter.scratch_bytes > 0) {
+    kernel.scratch_bytes = grid.scatter.scratch_bytes;
+    kernel.scratch_type = DType::S32;
+  }
   return kernel;
 }
 

@@ -267,7 +267,9 @@ class Printer {
   void print(const Loop& loop) {
     const auto bound = [&](Value v, std::int64_t x) { return v == kNoValue ? number(x) : use(v); };
     const std::string bounds = bound(loop.from_value, loop.from) + ".." + bound(loop.to_value, loop.to);
-    text_ += "for " + define(loop.variable) + " in " + bounds;
+    text_ += "for " + define(loop.variable);
+    if (loop.end != kNoValue) text_ += " until " + define(loop.end);
+    text_ += " in " + bounds;
     if (loop.block != 0) text_ += " block " + number(loop.block);
     if (loop.first_block != 0) text_ += " after " + number(loop.first_block);
     if (loop.lanes != 0) text_ += " by " + number(loop.lanes);

@@ -18,7 +18,7 @@
 //             | NAME "=" "index" index
 //             | NAME "=" "load" TYPE access [ "where" NAME ]
 //             | "store" access "," NAME [ "where" NAME ]
-//             | "for" NAME "in" bound ".." bound [ "block" NUMBER [ "after" NUMBER ] ] [ "by" NUMBER ] carries
+//             | "for" NAME [ "until" NAME ] "in" bound ".." bound [ "block" NUMBER [ "after" NUMBER ] ] [ "by" NUMBER ] carries
 //               "{" … next "}" results
 //             | "while" carries block "test" NAME "do" "{" … next "}" results
 //             | "if" NAME "{" … next "}" ( "else" "{" … next "}" )* results

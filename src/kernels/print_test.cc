@@ -39,6 +39,10 @@ constexpr std::string_view kAll = R"(kernel "a kernel"(a: f32[64] align 64, aren
     store y[j], c0
     store y[j + 8], c3
   }
+  for k until l in 0..10 block 5 {
+    v = load f32 a[k]
+    store y[l], v
+  }
 }
 )";
 
@@ -199,6 +203,8 @@ TEST(Verify, NamesWhatIsWrong) {
   EXPECT_EQ(in_kernel("for i in 0..8 by 8 { p = compare pred z, z eq float if p { } }"),
             "k: loop i: a while, if or call in a loop by lanes");
   EXPECT_EQ(in_kernel("for i in 0..8 block 4 { store y[i], z }"), "k: loop i: 1 blocks do not cover it");
+  EXPECT_EQ(in_kernel("for i until j in 0..8 { store y[i], z }"), "k: loop i: an end of a loop by lanes or without blocks");
+  EXPECT_EQ(in_kernel("for i until j in 0..8 block 8 { store y[j], z }"), "k: elements 1 to 8 of type f32 of y, which has 32 bytes");
   EXPECT_EQ(error_of("kernel k() -> (y: f32[1]) blocks 2 { z = constant f32 0 store y[0], z }"),
             "k: has 2 blocks and a statement that each call would run");
   EXPECT_EQ(in_kernel("for i in 0..8 { x = load f32 a[i] } store y[0], x"), "k: x is used where it is not made");

@@ -224,6 +224,10 @@ class Verifier {
     const std::size_t outer = scope_.size();
     TRY(define_as(loop.variable, DType::S64));
     if (constant) facts_[static_cast<std::size_t>(loop.variable)].bounds = Interval{loop.from, loop.to - 1};
+    if (loop.end != kNoValue) {
+      TRY(define_as(loop.end, DType::S64));
+      facts_[static_cast<std::size_t>(loop.end)].bounds = Interval{loop.from + 1, loop.to};
+    }
     for (const Carry& c : loop.carries) TRY(open(c));
     for (const Fold& fold : loop.folds) TRY(open(fold.carry));
     const bool ran = runs_;
@@ -258,6 +262,8 @@ class Verifier {
     if (loop.block < 0) return wrong(which, ": blocks of ", loop.block);
     if (loop.first_block < 0 || loop.first_block >= std::max<std::int64_t>(loop.block > 0 ? kernel_.blocks : 1, 1))
       return wrong(which, ": its first block is ", loop.first_block);
+    if (loop.end != kNoValue && (loop.block == 0 || loop.lanes > 0))
+      return wrong(which, ": an end of a loop by lanes or without blocks");
     if (loop.block == 0) return {};
     if (depth_ > 0) return wrong(which, ": blocks inside another statement");
     if (loop.from_value != kNoValue || loop.to_value != kNoValue || !loop.carries.empty() || !loop.folds.empty())
