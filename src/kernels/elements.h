@@ -19,6 +19,10 @@ namespace hloom::kernels {
 /// One index for each logical dimension.
 using Point = std::vector<Index>;
 
+/// Numbers of an rng-bit-generator's bits that come from one block of its algorithm: neighbours along one dimension, or in
+/// row-major order.
+std::int64_t rng_block_words(const hlo::Instruction&);
+
 /// Builds elements of the instructions of one computation (a fused one, or one applied to scalars). The dimensions of
 /// a value are walked by index arithmetic alone: nothing is materialised. Data-dependent indices become values.
 class Elements {

@@ -101,6 +101,12 @@ std::pair<std::size_t, std::vector<std::int64_t>> halved(std::vector<std::int64_
 
 }  // namespace
 
+std::int64_t rng_block_words(const Instruction& i) {
+  const bool wide = bit_width(i.shape().element(1).dtype()) == 64;
+  if (i.attr<hlo::RngBitsAttr>().algorithm == hlo::RngAlgorithm::ThreeFry) return wide ? 1 : 2;
+  return wide ? 2 : 4;
+}
+
 Expected<Value> Elements::rng_bits(const Instruction& i, const Point& point, std::int64_t result) {
   Words w(b_);
   const Shape& bits = i.shape().element(1);
@@ -143,7 +149,7 @@ Expected<Value> Elements::rng_bits(const Instruction& i, const Point& point, std
     const auto x = w.threefry(state[0], w.add(state[1], w.unsigned_index(linear)));
     word = wide ? w.join(x[0], x[1]) : w.select(second, x[1], x[0]);
   } else {
-    const std::int64_t per_block = wide ? 2 : 4;
+    const std::int64_t per_block = rng_block_words(i);
     auto [block, part] = b_.divmod(Builder::linearise(point, bits.dims()), per_block);
     const Value low = w.add(state[1], w.unsigned_index(block));
     // With two words of state the high half of the counter starts as the key.

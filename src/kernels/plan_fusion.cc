@@ -41,6 +41,7 @@ struct Axis {
   std::int64_t from = 0, to = 0;
   std::int64_t offset = 0;
   bool is_border = false;  ///< of windows: no more cut
+  bool side_by_side = false;  ///< no loop: all its elements are made together
   std::int64_t extent() const { return to - from; }
 };
 using Box = std::vector<Axis>;  // outermost first
@@ -171,24 +172,29 @@ class NestPlanner {
   }
 
   // The points that are made together with a point of the loops.
-  std::vector<Point> side_by_side(const Point& point) const {
+  std::vector<Point> side_by_side(const Box& box, const Point& point) const {
     std::vector<Point> points = {point};
-    for (const std::int64_t d : unrolled_) {
+    const auto multiply = [&](std::size_t d, std::int64_t count, std::int64_t stride) {
       const std::vector<Point> before = std::exchange(points, {});
-      for (std::int64_t n = 0; n < domain_.dim(d); ++n)
+      for (std::int64_t n = 0; n < count; ++n)
         for (Point p : before) {
-          p[static_cast<std::size_t>(d)].offset = n;
+          p[d].offset += n * stride;
           points.push_back(std::move(p));
         }
-    }
-    if (tile_.size > 1) {
-      HLOOM_CHECK(points.size() == 1);
-      for (std::int64_t n = 1; n < tile_.size; ++n) {
-        points.push_back(point);
-        points.back()[tile_.dim] = points.back()[tile_.dim] + n * tile_.stride;
-      }
-    }
+    };
+    for (const std::int64_t d : unrolled_) multiply(static_cast<std::size_t>(d), domain_.dim(d), 1);
+    for (const Axis& axis : box)
+      if (axis.side_by_side) multiply(axis.dim, axis.extent(), axis.stride);
+    if (tile_.size > 1) multiply(tile_.dim, tile_.size, tile_.stride);
     return points;
+  }
+
+  // Words that a block of the fusion's random bits has, at most; 1 without such.
+  std::int64_t words_of_block() const {
+    std::int64_t words = 1;
+    for (const Instruction& i : fusion_.called(0)->instructions())
+      if (i.opcode() == Opcode::RngBitGenerator) words = std::max(words, rng_block_words(i));
+    return words;
   }
 
   // Reduces over equal dimensions share their loop, those of points side by side too.
@@ -210,10 +216,10 @@ class NestPlanner {
   }
 
   // Values of all roots first, then the stores: an operand may be a result's own memory.
-  Expected<> element(const Point& at) {
+  Expected<> element(const Box& box, const Point& at) {
     Elements e = elements();
     Stores stores;
-    const std::vector<Point> points = side_by_side(at);
+    const std::vector<Point> points = side_by_side(box, at);
     TRY(reduces(e, points));
     for (const Point& point : points) TRY(roots_at(e, point, stores));
     for (const auto& [root, what] : stores) b_.store(root->place, what.second, what.first);
@@ -280,15 +286,17 @@ class NestPlanner {
     twin.unrolled_ = unrolled_;
     twin.tile_ = tile_;
     std::vector<Index> axes;
+    std::int64_t loops = 0;
     for (const Axis& axis : box) {
-      const Value v = scratch.begin_loop(axis.from, axis.to);
-      scratch.set_shapeable(v);
-      variables.push_back(v);
-      axes.push_back(index_of(v));
+      variables.push_back(axis.side_by_side ? kNoValue : scratch.begin_loop(axis.from, axis.to));
+      axes.push_back(axis.side_by_side ? Index{} : index_of(variables.back()));
+      if (axis.side_by_side) continue;
+      scratch.set_shapeable(variables.back());
+      ++loops;
     }
-    TRY(twin.element(twin.point_of(box, axes)));
-    findings.num_loops -= static_cast<std::int64_t>(box.size());
-    for (std::size_t a = 0; a < box.size(); ++a) scratch.end_loop();
+    TRY(twin.element(box, twin.point_of(box, axes)));
+    findings.num_loops -= loops;
+    while (loops-- > 0) scratch.end_loop();
     widest_ = 4;
     for (const ValueInfo& info : scratch.kernel().values)
       if (info.type != DType::Invalid) widest_ = std::max(widest_, info.type == DType::S64 ? 4 : byte_width(info.type));
@@ -301,8 +309,10 @@ class NestPlanner {
     const Findings findings = TRY(dry_run(box, variables));
     if (round < kMaxRounds) {
       for (std::size_t a = 0; a < box.size(); ++a) {
-        const auto parts = taps_ != nullptr ? with_borders(box[a], cut(box[a], findings, variables[a]))
-                                            : cut(box[a], findings, variables[a]);
+        if (box[a].side_by_side) continue;
+        auto parts = cut(box[a], findings, variables[a]);
+        if (taps_ != nullptr) parts = with_borders(box[a], std::move(parts));
+        if (parts.size() < 2) parts = cut_last_block(box[a], findings, variables[a]);
         if (parts.size() < 2 || num_boxes_ + parts.size() > kMaxBoxes) continue;
         num_boxes_ += parts.size() - 1;
         for (const Axis& part : parts) {
@@ -313,11 +323,14 @@ class NestPlanner {
         return {};
       }
       for (std::size_t a = 0; a < box.size(); ++a) {
+        if (box[a].side_by_side) continue;
         const std::int64_t divisor = split(box[a], findings, variables[a]);
         if (divisor == 0) continue;
         Box sub = box;
         sub[a] = {box[a].dim, box[a].stride * divisor, box[a].from / divisor, box[a].to / divisor, box[a].offset};
-        sub.insert(sub.begin() + static_cast<std::ptrdiff_t>(a) + 1, Axis{box[a].dim, box[a].stride, 0, divisor});
+        Axis inner{box[a].dim, box[a].stride, 0, divisor};
+        inner.side_by_side = divisor <= words_of_block();  // the words of a block of random bits are made at once
+        sub.insert(sub.begin() + static_cast<std::ptrdiff_t>(a) + 1, inner);
         return plan_box(sub, round + 1);
       }
     }
@@ -399,6 +412,18 @@ class NestPlanner {
     return parts;
   }
 
+  // Apart from the rest, the numbers of a block of random bits that is not used up.
+  std::vector<Axis> cut_last_block(const Axis& axis, const Findings& findings, Value v) const {
+    const std::int64_t words = words_of_block();
+    const auto asked = findings.splits.find(v);
+    if (words == 1 || asked == findings.splits.end()) return {};
+    const auto d = std::ranges::find_if(asked->second, [&](std::int64_t n) { return n > 1 && n <= words; });
+    if (d == asked->second.end() || axis.from % *d != 0 || axis.to % *d == 0 || axis.extent() <= 2 * *d) return {};
+    std::vector<Axis> parts(2, axis);
+    parts[0].to = parts[1].from = axis.to / *d * *d;
+    return parts;
+  }
+
   // The largest asked divisor that divides the axis evenly, or 0.
   static std::int64_t split(const Axis& axis, const Findings& findings, Value v) {
     const auto found = findings.splits.find(v);
@@ -426,6 +451,7 @@ class NestPlanner {
       });
     };
     for (std::size_t a = 0; a < given.size(); ++a) {
+      if (given[a].side_by_side) continue;
       if (!s.groups.empty() && mergeable(s.groups.back().back(), a))
         s.groups.back().push_back(a);
       else
@@ -434,7 +460,9 @@ class NestPlanner {
     s.lanes.assign(s.groups.size(), 0);
     if (fold_ || s.groups.empty()) return s;
     // The loop by lanes: fewest memory operations for each element.
-    const std::int64_t width = 64 / widest_;
+    // Random bits are made of words of four bytes, but for the counters.
+    const bool of_words = std::ranges::any_of(given, &Axis::side_by_side);
+    const std::int64_t width = 64 / (of_words ? 4 : widest_);
     double best_cost = 0;
     std::size_t best = 0;
     for (std::size_t g = s.groups.size(); g-- > 0;) {
@@ -450,7 +478,7 @@ class NestPlanner {
         best = g;
       }
     }
-    if (unrolled_.empty()) s.square = choose_square(strides_along(s, findings, given_variables), findings, best_cost);
+    if (unrolled_.empty() && !of_words) s.square = choose_square(strides_along(s, findings, given_variables), findings, best_cost);
     if (s.square.size != 0) return s;
     std::int64_t lanes = width;
     if (findings.num_lines <= 12) lanes *= 2;
@@ -536,7 +564,7 @@ class NestPlanner {
     const bool alone = is_shared() && s.groups.empty();
     if (alone) begin_shared_loop(0, 1, 0, 1);
     for (std::size_t g = 0; g < s.groups.size(); ++g) open_loop(s, g, axes);
-    const auto done = element(point_of(s.box, axes));
+    const auto done = element(s.box, point_of(s.box, axes));
     for (std::size_t g = 0; g < s.groups.size(); ++g) b_.end_loop();
     if (alone) b_.end_loop();
     return done;
@@ -575,7 +603,7 @@ class NestPlanner {
         set_axes(s, g, linear[g] + (g == s.square.rows ? r : 0) + first_of(s, g), axes);
       rows.push_back(point_of(s.box, axes));
     }
-    const auto done = part.size != 0 ? square_of(rows) : element(rows[0]);
+    const auto done = part.size != 0 ? square_of(rows) : element(s.box, rows[0]);
     b_.end_square();
     for (std::size_t w = 0; w < walks.size(); ++w) b_.end_loop();
     return done;
