@@ -67,6 +67,34 @@ std::string sort_text(const std::string& type, const std::string& dims, int alon
          ") sort(p, q), dimensions={" + std::to_string(along) + "}, is_stable=true, to_apply=c }";
 }
 
+// Lines that all threads sort together: a part short, a digit that all keys share, keys of eight bytes, several keys.
+TEST(CompiledSort, OfFewLongLinesByPartsOfThem) {
+  for (const char* type : {"u8", "f32", "s64", "f64", "bf16"})
+    for (const char* length : {"65536", "100003"})
+      for (const int threads : {1, 2, 4}) expect_as_interpreted(sort_text(type, length, 0, "LT"), threads);
+  for (const int threads : {1, 3}) {
+    expect_as_interpreted(sort_text("f32", "3,70001", 1, "GT"), threads);
+    expect_as_interpreted(sort_text("s32", "70001,2", 0, "LT"), threads);
+  }
+}
+TEST(CompiledSort, OfFewLongLinesBySeveralKeys) {
+  const std::string text =
+      "c { a = s32[] parameter(0)\n b = s32[] parameter(1)\n x = f64[] parameter(2)\n y = f64[] parameter(3)\n e = pred[] compare(a, b), direction=EQ\n"
+      " l = pred[] compare(a, b), direction=LT\n m = pred[] compare(x, y), direction=GT, type=TOTALORDER\n ROOT r = pred[] select(e, m, l) }\n"
+      "ENTRY e { p = s32[90001] parameter(0)\n q = f64[90001] parameter(1)\n ROOT t = (s32[90001], f64[90001]) sort(p, q), dimensions={0}, "
+      "is_stable=true, to_apply=c }";
+  for (const int threads : {1, 2, 3}) expect_as_interpreted(text, threads);
+}
+TEST(CompiledSort, TheFirstOfLongLinesByPartsOfThem) {
+  for (const char* k : {"1", "8", "33", "1000", "9000"})
+    for (const char* dims : {"[100003]", "[2,80000]"})
+      for (const int threads : {1, 4}) {
+        const std::string outer = dims[1] == '2' ? "2," : "", result = "[" + outer + k + "]";
+        expect_as_interpreted("ENTRY e { p = f32" + std::string(dims) + " parameter(0)\n ROOT r = (f32" + result + ", s32" + result + ") topk(p), k=" + k +
+                                  ", largest=true }", threads);
+      }
+}
+
 // What has no kernel of its own is the routine's.
 TEST(CompiledSort, LongLinesByTotalOrdersNeedNoKernel) {
   const auto kernels = [](const std::string& text) {
