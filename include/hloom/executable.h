@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,6 +54,12 @@ struct CompileOptions {
   /// The most bytes that arguments, results, constants and arena may take together; cheap values are made again instead of
   /// being kept to meet it. 0: what the process's control group may have.
   std::int64_t memory_limit_bytes = 0;
+  /// Updates that must be in place, by the names of their instructions, as `hloom show --stage=memory` and
+  /// MemoryReport::updates have them; present and empty: all. A copied one is FailedPrecondition, with the reason.
+  std::optional<std::vector<std::string>> require_in_place = std::nullopt;
+  /// The text of a memory budget, as `hloom show --write-budget=FILE` writes it: peak and temporary bytes, and updates that
+  /// must be in place. Empty: none.
+  std::string memory_budget = {};
   /// Elided constants `{...}` are filled with a fixed pattern instead of being refused.
   bool fill_elided = false;
   /// Threads of the caller's to run on, instead of `threads`, while the program lives; devices beside the first one of a
@@ -136,7 +143,8 @@ class Executable {
   /// Errors: InvalidArgument, with line and column, if the text does not parse or verify;
   ///         Unimplemented, naming the instruction, if an op or an element type has no kernel;
   ///         FailedPrecondition if code is asked for that this machine cannot run, naming what it lacks;
-  ///         ResourceExhausted, with the owners of the peak, if a run takes more than the memory limit;
+  ///         FailedPrecondition, with the reason, if an update that must be in place is copied;
+  ///         ResourceExhausted, with the owners of the peak, if a run takes more than the memory limit or budget;
   ///         PermissionDenied, NotFound if the cache folder cannot be made and written, is a symbolic link, belongs to
   ///         another user, or others may write there; a disk that is full later is no error.
   static Expected<Executable> compile(std::string_view program, const CompileOptions& = {});

@@ -405,11 +405,21 @@ ENTRY e {
 
 TEST_F(CommandLine, RefusesCopiesAndMemoryThatMustNotBe) {
   write("copied.hlo", kCopied);
+  write("counted.hlo",
+        "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\n"
+        "body { q = (s32[], f32[100]) parameter(0) i = s32[] get-tuple-element(q), index=0 x = f32[100] get-tuple-element(q), index=1\n"
+        "o = s32[] constant(1) j = s32[] add(i, o) u = f32[1] constant({7}) y = f32[100] dynamic-update-slice(x, u, i)\n"
+        "ROOT t = (s32[], f32[100]) tuple(j, y) }\n"
+        "cond { q = (s32[], f32[100]) parameter(0) i = s32[] get-tuple-element(q), index=0 n = s32[] constant(9)\n"
+        "ROOT c = pred[] compare(i, n), direction=LT }\n"
+        "ENTRY e { x = f32[100] parameter(0) z = s32[] constant(0) t = (s32[], f32[100]) tuple(z, x)\n"
+        "w = (s32[], f32[100]) while(t), condition=cond, body=body ROOT r = f32[100] get-tuple-element(w), index=1 }\n");
   for (const std::string command : {"run", "bench --seconds 0"}) {
     const Outcome copied = hloom(command + " copied.hlo --random --require-in-place");
     EXPECT_EQ(copied.status, 1);
     EXPECT_THAT(copied.err, ContainsRegex("written.*400 bytes, because parameter x is not donated"));
     EXPECT_EQ(hloom(command + " two.hlo --random --require-in-place").status, 0);
+    EXPECT_EQ(hloom(command + " counted.hlo --random --require-in-place").status, 0) << "a counter starts as a constant";
     const Outcome unknown = hloom(command + " copied.hlo --random --require-in-place=a,b");
     EXPECT_EQ(unknown.status, 1);
     EXPECT_THAT(unknown.err, HasSubstr("name: a"));

@@ -9,6 +9,7 @@
 #include "compiler/checked_run.h"
 #include "compiler/compile.h"
 #include "compiler/execute_literals.h"
+#include "compiler/memory_budget.h"
 #include "compiler/read_program.h"
 #include "hlo/source_place.h"
 #include "runtime/buffer_runs.h"
@@ -140,6 +141,9 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   compile_options.threads = options.pool != nullptr ? options.pool->num_threads() : options.threads;
   compile_options.cpu = options.cpu;
   compile_options.memory.limit_bytes = options.memory_limit_bytes;
+  compile_options.memory.in_place = options.require_in_place;
+  if (!options.memory_budget.empty())
+    compile_options.memory.budget = TRY(compiler::parse_budget(options.memory_budget, "CompileOptions::memory_budget"));
   compile_options.cache_folder = options.cache_folder;
   compile_options.check_memory = compile_options.check_bounds = options.debug_memory;
   auto compiled = TRY(compiler::compile(std::move(module), compile_options));

@@ -21,12 +21,18 @@ Expected<> check_names(const buffers::Assignment& assignment, const std::vector<
   return {};
 }
 
+// Not a slice, which is an array of its own, nor a counter that is set before its loop: nobody could do without.
+bool is_update(const buffers::InPlaceDecision& d) {
+  using Kind = buffers::InPlaceDecision::Kind;
+  constexpr std::int64_t kLargestScalar = 16;
+  return d.kind != Kind::Slice && (d.kind != Kind::LoopEntry || d.bytes > kLargestScalar);
+}
+
 Expected<> check_in_place(const buffers::Assignment& assignment, const std::vector<std::string>& names) {
   TRY(check_names(assignment, names));
   std::string copied;
   for (const buffers::InPlaceDecision& d : assignment.decisions()) {
-    const bool is_asked = names.empty() ? d.kind != buffers::InPlaceDecision::Kind::Slice  // which is an array of its own
-                                        : std::ranges::find(names, d.at) != names.end();
+    const bool is_asked = names.empty() ? is_update(d) : std::ranges::find(names, d.at) != names.end();
     if (d.in_place || !is_asked) continue;
     copied.append("\n  ").append(d.at).append(": ").append(buffers::name(d.kind));
     copied.append(" of leaf ").append(std::to_string(d.leaf)).append(", ").append(std::to_string(d.bytes));
