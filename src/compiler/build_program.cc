@@ -61,8 +61,11 @@ bool is_silent(const Instruction& i) {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(Compiled& compiled, const Options& options, const base::Target& target, jit::DiskCache* cache)
-      : c_(compiled), options_(options), unit_(kernels::vector_unit(target)), cache_(cache) {}
+  using Planned = std::function<void(const kernels::Kernel&)>;
+
+  ProgramBuilder(Compiled& compiled, const Options& options, const base::Target& target, jit::DiskCache* cache,
+                 const Planned& planned)
+      : c_(compiled), options_(options), unit_(kernels::vector_unit(target)), cache_(cache), planned_(planned) {}
 
   Expected<> build() {
     TRY(passes::check_memory_spaces(*c_.module));
@@ -291,7 +294,7 @@ class ProgramBuilder {
   Expected<> collective(const Instruction& i, Steps& to) {
     BuiltCollective built = TRY(build_collective(i, static_cast<std::int64_t>(c_.program.collectives.size())));
     c_.program.collectives.push_back(std::move(built.operation));
-    for (kernels::Kernel& kernel : built.kernels) c_.kernels.push_back(std::move(kernel));
+    for (kernels::Kernel& kernel : built.kernels) keep(std::move(kernel));
     runtime::Collective step;
     step.number = static_cast<std::int32_t>(c_.program.collectives.size() - 1);
     for (const Instruction* operand : i.operands()) step.arguments.push_back(to_runtime(c_.assignment.slice(*operand)));
@@ -442,6 +445,11 @@ class ProgramBuilder {
     return static_cast<std::int32_t>(c_.program.allocations.size() - 1);
   }
 
+  void keep(kernels::Kernel kernel) {
+    c_.kernels.push_back(std::move(kernel));
+    planned_(c_.kernels.back());
+  }
+
   Expected<kernels::Kernel> plan(const Instruction& fusion) const {
     if (kernels::is_dot_fusion(fusion)) return kernels::plan_dot(fusion, unit_);
     if (kernels::is_sort_fusion(fusion)) return kernels::plan_sort(fusion);
@@ -449,10 +457,7 @@ class ProgramBuilder {
   }
 
   void add_call(kernels::Kernel kernel, std::vector<runtime::Slice> arguments, Steps& to) {
-    for (std::size_t a = 0; a < arguments.size(); ++a)
-      for (std::size_t b = 0; b < arguments.size(); ++b)
-        if (a != b && (kernel.arguments[a].written || kernel.arguments[b].written) && overlap(arguments[a], arguments[b]))
-          kernel.arguments[a].may_overlap = true;
+    note_overlaps(kernel, [&](std::size_t a, std::size_t b) { return overlap(arguments[a], arguments[b]); });
     runtime::Call call;
     call.name = kernel.name;
     call.arguments = std::move(arguments);
@@ -463,7 +468,7 @@ class ProgramBuilder {
     call.scratch_bytes = kernel.scratch_bytes;
     if (options_.check_bounds) report_outside(kernel, call);
     call.cuts = kernel.cuts;
-    c_.kernels.push_back(std::move(kernel));
+    keep(std::move(kernel));
     to.push_back({std::move(call)});
   }
 
@@ -527,11 +532,47 @@ class ProgramBuilder {
     };
     // All arguments first: scratch is numbered behind them.
     for (const Instruction* i : instructions) name_places(*i, place_of);
-    TRY(kernels::plan_steps_into(builder, instructions, place_of, unit_));
+    std::int64_t forked_scratch_bytes = 0;
+    TRY(kernels::plan_steps_into(builder, instructions, place_of, unit_,
+                                 [&](const Instruction& i, const kernels::Places& places) {
+                                   return plan_called(i, places, forked_scratch_bytes);
+                                 }));
     kernels::Kernel kernel = std::move(builder).finish();
+    const bool forks = !kernel.callees.empty();
     note(instructions);
     add_call(std::move(kernel), std::move(slices), to);
+    auto& call = std::get<runtime::Call>(to.back().of);
+    call.forks = forks;
+    call.forked_scratch_bytes = forked_scratch_bytes;
     return {};
+  }
+
+  // A kernel of its own, which a region calls.
+  Expected<kernels::CalledKernel> plan_called(const Instruction& i, const kernels::Places& places,
+                                              std::int64_t& forked_scratch_bytes) {
+    kernels::Kernel kernel = TRY(i.opcode() == Opcode::Copy ? Expected<kernels::Kernel>(kernels::plan_copy(i)) : plan(i));
+    kernel.name = i.name();
+    std::vector<kernels::Place> all = places.operands;
+    all.insert(all.end(), places.results.begin(), places.results.end());
+    note_overlaps(kernel, [&](std::size_t a, std::size_t b) {
+      return all[a].argument == all[b].argument &&
+             all[a].byte_offset < all[b].byte_offset + all[b].shape.size_bytes() &&
+             all[b].byte_offset < all[a].byte_offset + all[a].shape.size_bytes();
+    });
+    kernel.checks_bounds = options_.check_bounds;
+    kernels::CalledKernel called{kernel.name, kernel.blocks, kernel.scratch_bytes};
+    forked_scratch_bytes = std::max(forked_scratch_bytes, kernel.scratch_bytes);
+    keep(std::move(kernel));
+    return called;
+  }
+
+  // Of arguments that share bytes, one of which is written.
+  template <typename Overlap>
+  static void note_overlaps(kernels::Kernel& kernel, const Overlap& overlap) {
+    auto& arguments = kernel.arguments;
+    for (std::size_t a = 0; a < arguments.size(); ++a)
+      for (std::size_t b = 0; b < arguments.size(); ++b)
+        if (a != b && (arguments[a].written || arguments[b].written) && overlap(a, b)) arguments[a].may_overlap = true;
   }
 
   void name_places(const Instruction& i, const kernels::PlaceOf& place_of) const {
@@ -558,6 +599,7 @@ class ProgramBuilder {
   const Options& options_;
   const kernels::VectorUnit unit_;
   jit::DiskCache* const cache_;
+  const Planned& planned_;
   const std::shared_ptr<runtime::ReadOnlyMemory> constant_memory_ = std::make_shared<runtime::ReadOnlyMemory>();
   int num_regions_ = 0;
   std::vector<std::int32_t> routine_constants_;  // allocations
@@ -588,9 +630,10 @@ Expected<> link_steps(Steps& steps, const jit::Code& code) {
 
 }  // namespace
 
-Expected<> build_program(Compiled& compiled, const Options& options, jit::DiskCache* cache) {
+Expected<> build_program(Compiled& compiled, const Options& options, jit::DiskCache* cache,
+                         const std::function<void(const kernels::Kernel&)>& planned) {
   const base::Target target = TRY(jit::target_or_host(options.cpu));
-  return ProgramBuilder(compiled, options, target, cache).build();
+  return ProgramBuilder(compiled, options, target, cache, planned).build();
 }
 
 Expected<> link_program(Compiled& compiled) {

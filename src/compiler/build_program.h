@@ -1,6 +1,7 @@
 // From instructions with buffers to kernels and steps.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "compiler/compile.h"
@@ -12,9 +13,9 @@ class DiskCache;
 namespace hloom::compiler {
 
 /// Plans the kernels of all instructions and the steps that call them; calls have no function yet. Fills kernels,
-/// program and step_instructions. Large constants are mapped from the cache, if there is one.
-/// Errors: Unimplemented, naming the instruction.
-Expected<> build_program(Compiled&, const Options&, jit::DiskCache*);
+/// program and step_instructions. Large constants are mapped from the cache, if there is one. `planned` is given each kernel
+/// as it comes. Errors: Unimplemented, naming the instruction.
+Expected<> build_program(Compiled&, const Options&, jit::DiskCache*, const std::function<void(const kernels::Kernel&)>& planned);
 
 /// Gives the calls their functions.
 Expected<> link_program(Compiled&);

@@ -112,7 +112,7 @@ Expected<Compiled> compile_with(std::string_view text, const Fault& fault) {
   compiled->kernels.clear();
   compiled->step_instructions.clear();
   compiled->program = {};
-  if (auto built = build_program(*compiled, options, nullptr); !built) return built.error();
+  if (auto built = build_program(*compiled, options, nullptr, [](const kernels::Kernel&) {}); !built) return built.error();
   compiled->code = *jit::compile(compiled->kernels);
   if (auto linked = link_program(*compiled); !linked) return linked.error();
   return compiled;

@@ -8,6 +8,7 @@
 #include "compiler/build_program.h"
 #include "compiler/fit_layouts.h"
 #include "compiler/routines.h"
+#include "emit/symbol_name.h"
 #include "fusion/fuse.h"
 #include "fusion/regions.h"
 #include "fusion/taps.h"
@@ -16,6 +17,7 @@
 #include "passes/pipeline.h"
 #include "runtime/cpus.h"
 #include "runtime/float_mode.h"
+#include "runtime/fork_join.h"
 #include "runtime/memory_limit.h"
 #include "text/print.h"
 
@@ -101,19 +103,28 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& w
   stages.dump("buffers");
   stages.finished("buffers");
 
-  TRY(build_program(c, options, cache.get()));
-  if (options.change_kernels) options.change_kernels(c.kernels);
-  stages.finished("kernels");
-  if (!options.generate_code) return c;
-
   jit::CompileOptions jit_options;
   jit_options.threads = options.threads > 0 ? options.threads : runtime::available_cpus();
   jit_options.cpu = options.cpu;
+  jit_options.externals = {{std::string(emit::kForkJoin), reinterpret_cast<void*>(&runtime::fork_join)}};
   jit_options.cache = cache.get();
   jit_options.report = &c.code_report;
   jit_options.perf = options.perf;
   jit_options.debugger = options.perf;
-  c.code = TRY(jit::compile(c.kernels, jit_options));
+  std::unique_ptr<jit::KernelCompiler> compiler;
+  if (options.generate_code) compiler = TRY(jit::KernelCompiler::create(std::move(jit_options)));
+
+  // Code is made of kernels while others are planned, unless they are to be changed first.
+  const bool at_once = compiler != nullptr && !options.change_kernels;
+  TRY(build_program(c, options, cache.get(), [&](const kernels::Kernel& kernel) {
+    if (at_once) compiler->add(kernel);
+  }));
+  if (options.change_kernels) options.change_kernels(c.kernels);
+  stages.finished("kernels");
+  if (compiler == nullptr) return c;
+  if (!at_once)
+    for (const kernels::Kernel& kernel : c.kernels) compiler->add(kernel);
+  c.code = TRY(compiler->finish());
   if (cache != nullptr) c.cache_problems = cache->problems();
   TRY(link_program(c));
   stages.finished("code");

@@ -1,5 +1,6 @@
 // What holds of whole programs whatever they compute: loops move only what they change, regions and threads change no
 // bit, the check finds a wrong kernel, the API keeps its promises.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -510,6 +511,69 @@ TEST(Compile, RegionsAndThreadsChangeNoBit) {
     EXPECT_EQ(reference, run_bytes(mixed(), x, with, threads)) << threads;
     EXPECT_EQ(reference, run_bytes(mixed(), x, without, threads)) << threads;
   }
+}
+
+// A loop with one large kernel among many small instructions.
+std::string one_large(int trips) {
+  return "HloModule m\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
+         "body {\nq = (s32[], f32[19200], f32[8], f32[]) parameter(0) i = s32[] get-tuple-element(q), index=0\n"
+         "x = f32[19200] get-tuple-element(q), index=1 v = f32[8] get-tuple-element(q), index=2\n"
+         "s = f32[] get-tuple-element(q), index=3 one = s32[] constant(1) j = s32[] add(i, one) z = f32[] constant(0)\n"
+         "a = f32[8] sine(v) b = f32[8] reverse(a), dimensions={0} c = f32[8] subtract(b, v)\n"
+         "d = f32[] reduce(c, z), dimensions={0}, to_apply=add e = f32[] multiply(d, s) f = f32[8] broadcast(e), dimensions={}\n"
+         "g = f32[8] add(f, c) h = f32[] reduce(g, z), dimensions={0}, to_apply=add\n"
+         "k = f32[19200] broadcast(h), dimensions={} y = f32[19200] subtract(x, k)\n"
+         "w = f32[8] slice(y), slice={[100:108]} m = f32[8] maximum(w, g) n = f32[] reduce(m, z), dimensions={0}, to_apply=add\n"
+         "ROOT t = (s32[], f32[19200], f32[8], f32[]) tuple(j, y, m, n) }\n"
+         "cond {\nq = (s32[], f32[19200], f32[8], f32[]) parameter(0) i = s32[] get-tuple-element(q), index=0\n"
+         "n = s32[] constant(" + std::to_string(trips) + ") ROOT c = pred[] compare(i, n), direction=LT }\n"
+         "ENTRY e {\nx = f32[64,300] parameter(0) u = f32[19200] reshape(x) v = f32[8] slice(u), slice={[0:8]}\n"
+         "z = s32[] constant(0) s = f32[] constant(0.5) t = (s32[], f32[19200], f32[8], f32[]) tuple(z, u, v, s)\n"
+         "l = (s32[], f32[19200], f32[8], f32[]) while(t), condition=cond, body=body\n"
+         "ROOT r = f32[19200] get-tuple-element(l), index=1 }";
+}
+
+TEST(Compile, ARegionCallsALargeKernelForAllThreads) {
+  auto module = read_program(one_large(6));
+  ASSERT_TRUE(module) << module.error().message();
+  const auto compiled = compile(*std::move(module));
+  ASSERT_TRUE(compiled) << compiled.error().message();
+  const std::string steps = runtime::to_string(compiled->program);
+  EXPECT_THAT(steps, testing::HasSubstr("forks"));
+  EXPECT_THAT(steps, testing::Not(testing::HasSubstr("body"))) << "the loop is inside";
+  const Literal x = random_array(Shape::array(DType::F32, {64, 300}));
+  Options without;
+  without.regions = false;
+  for (const int trips : {1, 2, 6, 7}) {
+    const auto reference = run_bytes(one_large(trips), x, without, 1);
+    for (const int threads : {1, 2, 3, 4}) EXPECT_EQ(reference, run_bytes(one_large(trips), x, {}, threads)) << trips;
+  }
+}
+
+// Who watches a long run wants to see it step by step.
+TEST(Compile, ALongLoopWithALargeKernelIsNoRegion) {
+  auto module = read_program(one_large(100'000));
+  ASSERT_TRUE(module) << module.error().message();
+  const auto compiled = compile(*std::move(module));
+  ASSERT_TRUE(compiled) << compiled.error().message();
+  EXPECT_THAT(runtime::to_string(compiled->program), testing::HasSubstr("repeat 100000"));
+}
+
+// The API asks what the command line does.
+TEST(Compile, WhatMustBeInPlaceIsAskedForByTheApiToo) {
+  const auto refusal = [](const CompileOptions& options) {
+    const auto program = Executable::compile(
+        "HloModule m\nENTRY e { x = f32[4096] parameter(0) u = f32[8] parameter(1) i = s32[] parameter(2)\n"
+        "ROOT y = f32[4096] dynamic-update-slice(x, u, i) }",
+        options);
+    return program ? std::string() : std::string(program.error().message());
+  };
+  EXPECT_EQ(refusal({}), "");
+  EXPECT_THAT(refusal({.require_in_place = std::vector<std::string>()}), testing::HasSubstr("parameter x is not donated"));
+  EXPECT_THAT(refusal({.require_in_place = std::vector<std::string>{"nobody"}}), testing::HasSubstr("nobody"));
+  EXPECT_THAT(refusal({.memory_budget = R"({"peak_bytes": 16384})"}), testing::HasSubstr("16384"));
+  EXPECT_EQ(refusal({.memory_budget = R"({"temp_bytes": 0})"}), "");
+  EXPECT_THAT(refusal({.memory_budget = "{"}), testing::HasSubstr("CompileOptions::memory_budget"));
 }
 
 TEST(Check, IsCleanAndSeesInsideKernels) {

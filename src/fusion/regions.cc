@@ -14,11 +14,35 @@ using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
 
+constexpr std::int64_t kManyInstructions = 16;  // for a large kernel
+constexpr std::int64_t kMostCalledBytes = std::int64_t{1} << 30;  // by the large kernels of a loop; a tenth of a second
+
 /// What it would mean to have an instruction or computation in a region.
 struct Weight {
-  bool small = true;
+  bool fits = true;                 ///< it can be there at all
   std::int64_t instructions = 0;
+  std::int64_t large = 0;           ///< kernels that would be called, outside of rare branches
+  std::int64_t large_bytes = 0;     ///< that those touch each time
+  std::int64_t rare_large = 0;      ///< in branches that are taken once a loop at most
+
+  bool is_small() const { return fits && large == 0 && rare_large == 0; }
+  Weight& operator+=(const Weight& w) {
+    fits = fits && w.fits;
+    instructions += w.instructions;
+    large += w.large;
+    large_bytes += w.large_bytes;
+    rare_large += w.rare_large;
+    return *this;
+  }
 };
+
+/// Of a kernel that is a call in a region.
+Weight large(std::int64_t instructions, std::int64_t bytes) { return {true, instructions, 1, bytes, 0}; }
+
+bool is_plain_copy(const Instruction& copy) {
+  const Shape &from = copy.operand(0)->shape(), &to = copy.shape();
+  return to.is_array() && from.layout().unplaced() == to.layout().unplaced();
+}
 
 std::int64_t array_bytes(const Shape& shape) {
   std::int64_t bytes = 0;
@@ -32,31 +56,17 @@ class Weigher {
   Weight of(const Computation& c) {
     if (const auto found = known_.find(&c); found != known_.end()) return found->second;
     Weight total;
-    for (const Instruction& i : c.instructions()) {
-      const Weight w = of(i);
-      total.small = total.small && w.small;
-      total.instructions += w.instructions;
-    }
-    total.small = total.small && total.instructions <= kRegionInstructions;
-    return known_[&c] = total;
+    for (const Instruction& i : c.instructions()) total += of(i);
+    return known_[&c] = checked(total);
   }
 
   Weight of(const Instruction& i) {
     switch (i.opcode()) {
       case Opcode::Fusion: return of_fusion(i);
-      case Opcode::Copy: return {2 * array_bytes(i.shape()) <= kRegionBytes, 1};
-      case Opcode::While:
-      case Opcode::Conditional:
-      case Opcode::Call: {
-        Weight total{true, 2};
-        for (const Computation* callee : i.called()) {
-          const Weight w = of(*callee);
-          total.small = total.small && w.small;
-          total.instructions += w.instructions;
-        }
-        total.small = total.small && total.instructions <= kRegionInstructions;
-        return total;
-      }
+      case Opcode::Copy: return of_copy(i);
+      case Opcode::While: return of_loop(i);
+      case Opcode::Conditional: return of_conditional(i);
+      case Opcode::Call: return of(*i.to_apply());
       case Opcode::Parameter:
       case Opcode::Constant:
       case Opcode::Tuple:
@@ -70,6 +80,50 @@ class Weigher {
   }
 
  private:
+  static Weight checked(Weight w) {
+    w.fits = w.fits && w.instructions <= kRegionInstructions;
+    return w;
+  }
+
+  // What packs or changes the layout is no plain range of bytes.
+  static Weight of_copy(const Instruction& copy) {
+    const std::int64_t bytes = 2 * array_bytes(copy.shape());
+    if (bytes <= kRegionBytes) return {true, 1};
+    return is_plain_copy(copy) ? large(1, bytes) : Weight{false, 1};
+  }
+
+  Weight of_loop(const Instruction& loop) {
+    Weight total{true, 2};
+    total += of(*loop.condition());
+    total += of(*loop.body());
+    if (total.large > 0 && !may_call(loop, total)) total.fits = false;
+    return checked(total);
+  }
+
+  // A large kernel among many small instructions, in a loop that is soon over: what runs in a region is one step for those who
+  // watch a run or end it.
+  static bool may_call(const Instruction& loop, const Weight& w) {
+    const auto& decisions = loop.annotations().decisions;
+    const auto trips = decisions.find("trip_count");
+    return w.instructions >= kManyInstructions * w.large && trips != decisions.end() &&
+           std::stoll(trips->second) <= kMostCalledBytes / w.large_bytes;
+  }
+
+  Weight of_conditional(const Instruction& conditional) {
+    const auto& decisions = conditional.annotations().decisions;
+    const auto rare = decisions.find("rare_branch");
+    Weight total{true, 2};
+    for (std::size_t b = 0; b < conditional.called().size(); ++b) {
+      Weight branch = of(*conditional.called()[b]);
+      if (rare != decisions.end() && rare->second == std::to_string(b)) {
+        branch.rare_large += branch.large;
+        branch.large = branch.large_bytes = 0;
+      }
+      total += branch;
+    }
+    return checked(total);
+  }
+
   static Weight of_fusion(const Instruction& fusion) {
     const Computation& body = *fusion.called(0);
     const Instruction& root = *body.root();
@@ -100,12 +154,23 @@ class Weigher {
         work += array_bytes(i.operand(0)->shape()) * window;
       }
     }
-    w.small = bytes <= kRegionBytes && work <= 4 * kRegionBytes;
-    return w;
+    return bytes <= kRegionBytes && work <= 4 * kRegionBytes ? w : large(w.instructions, std::max(bytes, work));
   }
 
   std::unordered_map<const Computation*, Weight> known_;
 };
+
+// Notes which of what a region holds is called.
+void mark_calls(const Instruction& loop, Weigher& weigher) {
+  for (Computation* callee : loop.called())
+    for (Instruction& i : callee->instructions()) {
+      if (i.opcode() == Opcode::Fusion || i.opcode() == Opcode::Copy) {
+        if (!weigher.of(i).is_small()) i.mutable_annotations().decisions["forks"] = "true";
+      } else {
+        mark_calls(i, weigher);
+      }
+    }
+}
 
 bool runs_nothing(const Instruction& i) {
   switch (i.opcode()) {
@@ -132,10 +197,12 @@ void mark_regions(hlo::Module& module) {
     for (Instruction& i : c.instructions()) {
       if (runs_nothing(i)) continue;
       const Weight w = weigher.of(i);
-      if (!w.small) {
+      const bool is_loop = i.opcode() == Opcode::While;
+      if (!w.fits || (!w.is_small() && !is_loop)) {
         open = false;
         continue;
       }
+      if (!w.is_small()) mark_calls(i, weigher);
       if (!open || held + w.instructions > kRegionInstructions) {
         ++region;
         held = 0;

@@ -9,7 +9,9 @@ namespace hloom::fusion {
 /// conditionals of small ones included, get the same decisions["region"]. A region becomes one kernel, without dispatch
 /// between its instructions, so that a loop of small instructions costs what they cost. Small is what touches at most
 /// kRegionBytes; a region holds at most kRegionInstructions, since the time to generate code grows faster than a
-/// function does. A loop too long for one region runs step by step, its body in regions.
+/// function does. A loop too long for one region runs step by step, its body in regions. A loop in a region may have larger
+/// kernels in branches that are taken once at most (decisions["rare_branch"]), or few among many small instructions, if it is
+/// soon over: those get decisions["forks"], and are called for all threads from within the region.
 /// Because regions follow the schedule, they never keep it or the buffers from anything.
 void mark_regions(hlo::Module&);
 

@@ -47,11 +47,12 @@ struct Code::Impl {
   orc::JITDylib* dylib = nullptr;
   std::unordered_map<std::string, void*> defined;
   std::unordered_map<std::string, std::string> aliases;  ///< from each name of a part to its first
+  std::vector<std::shared_ptr<const Object>> objects;    ///< until they are linked
 
   Expected<> open(const LinkOptions&);
-  Expected<> add(std::span<const Part> parts);
+  Expected<> add(std::span<const std::vector<std::string>> names, const ObjectOf& object_of);
   Expected<> add_object(const Object&);
-  Expected<> add_renamed(const Part&);
+  Expected<> add_renamed(const Object&, const std::string& name);
   Expected<> define_externals(const Addresses& externals);
   Expected<> link(const Addresses& externals);
 
@@ -75,12 +76,16 @@ Expected<> Code::Impl::open(const LinkOptions& options) {
   return {};
 }
 
-Expected<> Code::Impl::add(std::span<const Part> parts) {
-  for (const Part& part : parts)
-    for (const std::string& name : part.names)
-      if (!aliases.emplace(name, part.names[0]).second)
+Expected<> Code::Impl::add(std::span<const std::vector<std::string>> names, const ObjectOf& object_of) {
+  for (const auto& part : names)
+    for (const std::string& name : part)
+      if (!aliases.emplace(name, part[0]).second)
         return fail(hloom::Code::AlreadyExists, "two objects define '", name, "'");
-  for (const Part& part : parts) TRY(part.names.empty() ? add_object(*part.object) : add_renamed(part));
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    const std::shared_ptr<const Object> object = TRY(object_of(n));
+    objects.push_back(object);
+    TRY(names[n].empty() ? add_object(*object) : add_renamed(*object, names[n][0]));
+  }
   return {};
 }
 
@@ -98,9 +103,8 @@ Expected<> Code::Impl::add_object(const Object& object) {
 }
 
 // What the object exports takes the first of the names, what it refers to the first name of whoever has it.
-Expected<> Code::Impl::add_renamed(const Part& part) {
-  const std::string& name = part.names[0];
-  const llvm::MemoryBufferRef bytes({part.object->bytes.data(), part.object->bytes.size()}, name);
+Expected<> Code::Impl::add_renamed(const Object& object, const std::string& name) {
+  const llvm::MemoryBufferRef bytes({object.bytes.data(), object.bytes.size()}, name);
   auto graph = jitlink::createLinkGraphFromObject(bytes, session->getSymbolStringPool());
   if (!graph) return from_llvm(hloom::Code::InvalidArgument, "object " + name, graph.takeError());
   std::vector<jitlink::Symbol*> exported;
@@ -171,17 +175,20 @@ Expected<> Code::Impl::link(const Addresses& externals) {
 
 Expected<Code> Code::link(const std::vector<Object>& objects, std::span<const Symbol> externals,
                           const LinkOptions& options) {
-  std::vector<Part> parts;
-  for (const Object& object : objects) parts.push_back({std::shared_ptr<const Object>(&object, [](const Object*) {})});
-  return link_parts(parts, externals, options);
+  const std::vector<std::vector<std::string>> names(objects.size());
+  const ObjectOf object_of = [&](std::size_t n) {
+    return std::shared_ptr<const Object>(&objects[n], [](const Object*) {});
+  };
+  return link_parts(names, object_of, externals, options);
 }
 
-Expected<Code> Code::link_parts(std::span<const Part> parts, std::span<const Symbol> externals,
-                                const LinkOptions& options) {
+Expected<Code> Code::link_parts(std::span<const std::vector<std::string>> names, const ObjectOf& object_of,
+                                std::span<const Symbol> externals, const LinkOptions& options) {
   auto impl = std::make_unique<Impl>();
   TRY(impl->open(options));
-  TRY(impl->add(parts));
+  TRY(impl->add(names, object_of));
   TRY(impl->link(table(externals)));
+  impl->objects.clear();
   return Code(std::move(impl));
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,13 +38,17 @@ struct LinkOptions {
 /// The linked objects of a program. Any thread may call what they define as long as this lives.
 class Code {
  public:
-  /// Links all parts into one block: code < read-only < read-write. A name resolves to a definition in one of the
+  /// Gives the object of a part, and may wait for it; called in order.
+  using ObjectOf = std::function<Expected<std::shared_ptr<const Object>>(std::size_t part)>;
+
+  /// Links an object for each of `names` into one block: code < read-only < read-write. The one function that object n exports
+  /// is known by names[n] and by no other; where there are none, by what the object says. A name resolves to a definition in one of the
   /// objects, to `externals` or to known_symbols(), in this order; nothing else is searched.
-  /// Errors: InvalidArgument if an object does not parse; NotFound, naming all, if symbols are unresolved;
+  /// Errors: those of ObjectOf; InvalidArgument if an object does not parse; NotFound, naming all, if symbols are unresolved;
   ///         AlreadyExists if two objects define a name; ResourceExhausted, PermissionDenied by the system.
   /// Cost: 30 us for each object.
-  static Expected<Code> link_parts(std::span<const Part> parts, std::span<const Symbol> externals,
-                                   const LinkOptions& options = {});
+  static Expected<Code> link_parts(std::span<const std::vector<std::string>> names, const ObjectOf&,
+                                   std::span<const Symbol> externals, const LinkOptions& options = {});
   /// Of objects that are known by their own names.
   static Expected<Code> link(const std::vector<Object>& objects, std::span<const Symbol> externals,
                              const LinkOptions& options = {});

@@ -46,11 +46,27 @@ struct CompileOptions {
 /// Cost: about 2 ms a kernel, divided by the threads.
 Expected<std::shared_ptr<Code>> compile(std::span<const kernels::Kernel> kernels, const CompileOptions& = {});
 
+/// The same for kernels that come one after the other: each is compiled on other threads while the next is planned, and
+/// linked while later ones are compiled. The code does not depend on that.
+class KernelCompiler {
+ public:
+  /// Errors: InvalidArgument, FailedPrecondition as compile() has them.
+  static Expected<std::unique_ptr<KernelCompiler>> create(CompileOptions);
+  ~KernelCompiler();  ///< Ends what is under way.
+
+  /// Takes a copy. Where many wait, the caller compiles one first.
+  void add(const kernels::Kernel&);
+  /// Once, at the end. Errors: those of compile().
+  Expected<std::shared_ptr<Code>> finish();
+
+ private:
+  struct Impl;
+  explicit KernelCompiler(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+};
+
 /// The function of a compiled kernel, which lives as long as the code. Errors: NotFound.
 Expected<base::KernelFunction> kernel_function(const Code&, std::string_view kernel);
-
-/// What compile() links, in an order that does not depend on the threads.
-Expected<std::vector<Part>> compile_to_parts(std::span<const kernels::Kernel> kernels, const CompileOptions& = {});
 
 /// What compile() makes of the kernels, each in a module of its own: LLVM's IR, and assembly text.
 Expected<std::string> show_llvm(std::span<const kernels::Kernel> kernels, const CompileOptions& = {});

@@ -10,16 +10,10 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
-#include <algorithm>
-#include <atomic>
-#include <optional>
-
 #include "base/check.h"
 #include "base/fail.h"
-#include "base/thread.h"
 #include "base/try.h"
-#include "jit/disk_cache.h"
-#include "jit/object_key.h"
+#include "jit/object_queue.h"
 
 namespace hloom::jit {
 namespace {
@@ -75,53 +69,6 @@ Expected<> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::ra
   return {};
 }
 
-// One thread's share: takes the next module until none is left or one failed.
-class Batch {
- public:
-  Batch(const std::vector<BuildModule>& modules, const base::Target& target, Level level, DiskCache* cache)
-      : modules_(modules), target_(target), level_(level), cache_(cache), results_(modules.size()) {}
-
-  void work() {
-    Expected<std::unique_ptr<llvm::TargetMachine>> machine = make_target_machine(target_, level_);
-    for (std::size_t i; !failed_ && (i = next_++) < modules_.size();) {
-      results_[i].emplace(machine ? compile(i, **machine) : Expected<Object>(machine.error()));
-      if (!*results_[i]) failed_ = true;
-    }
-  }
-
-  Expected<std::vector<Object>> take() {
-    std::vector<Object> objects;
-    for (std::optional<Expected<Object>>& result : results_) {
-      if (!result) continue;  // left out after a failure, which some other result has
-      Object object = TRY(std::move(*result));
-      objects.push_back(std::move(object));
-    }
-    HLOOM_CHECK(objects.size() == modules_.size());
-    return objects;
-  }
-
- private:
-  Expected<Object> compile(std::size_t i, llvm::TargetMachine& machine) const {
-    llvm::LLVMContext context;
-    const std::unique_ptr<llvm::Module> module = TRY(modules_[i](context));
-    HLOOM_CHECK(module != nullptr);
-    if (cache_ == nullptr) return compile_object(*module, machine);
-    const ObjectKey key = key_of(*module, target_, level_);
-    if (std::optional<Object> found = cache_->load(key)) return *std::move(found);
-    Object object = TRY(compile_object(*module, machine));
-    cache_->store(key, object, target_);
-    return object;
-  }
-
-  const std::vector<BuildModule>& modules_;
-  const base::Target& target_;
-  const Level level_;
-  DiskCache* const cache_;
-  std::vector<std::optional<Expected<Object>>> results_;
-  std::atomic<std::size_t> next_ = 0;
-  std::atomic<bool> failed_ = false;
-};
-
 }  // namespace
 
 Expected<Object> compile_object(llvm::Module& module, llvm::TargetMachine& machine) {
@@ -141,17 +88,14 @@ Expected<std::string> emit_assembly(llvm::Module& module, llvm::TargetMachine& m
 Expected<std::vector<Object>> compile_objects(const std::vector<BuildModule>& modules, int num_threads,
                                               const base::Target& target, Level level,
                                               DiskCache* cache) {
-  Batch batch(modules, target, level, cache);
-  const std::size_t count = std::min(static_cast<std::size_t>(std::max(num_threads, 1)), modules.size());
-  std::vector<base::Thread> threads;
-  for (std::size_t i = 1; i < count; ++i) {
-    std::optional<base::Thread> thread = base::Thread::start("hloom-compile", [&] { batch.work(); });
-    if (!thread) break;
-    threads.push_back(*std::move(thread));
+  ObjectQueue queue(num_threads, target, level, cache);
+  for (const BuildModule& module : modules) queue.add(module);
+  std::vector<Object> objects;
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    Object object = TRY(queue.take(i));
+    objects.push_back(std::move(object));
   }
-  batch.work();
-  for (base::Thread& thread : threads) thread.join();
-  return batch.take();
+  return objects;
 }
 
 }  // namespace hloom::jit

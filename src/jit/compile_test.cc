@@ -40,15 +40,31 @@ TEST(Compile, KernelsAreFoundByName) {
   }
 }
 
-TEST(Compile, ObjectsDoNotDependOnThreads) {
+std::vector<std::byte> machine_code(const Code& code) {
+  const std::byte* begin = code.begin(Section::Code);
+  return {begin, begin + code.statistics().carved_bytes[static_cast<std::size_t>(Section::Code)]};
+}
+
+// Nor on whether kernels come all at once or one after the other.
+TEST(Compile, CodeDoesNotDependOnThreads) {
   std::vector<Kernel> kernels;
-  for (int i = 0; i < 40; ++i) kernels.push_back(scale("k" + std::to_string(i), i));
+  for (int i = 0; i < 100; ++i) kernels.push_back(scale("k" + std::to_string(i), i / 2));
   MemoryCache::process().clear();
-  const std::vector<Part> one = *compile_to_parts(kernels);
+  const auto one = *compile(kernels);
+  const std::vector<std::byte> want = machine_code(*one);
+  ASSERT_GT(want.size(), 1000u);
+  for (const int threads : {1, 2, 4}) {
+    MemoryCache::process().clear();
+    const auto compiler = *KernelCompiler::create({.threads = threads});
+    for (const Kernel& kernel : kernels) compiler->add(kernel);
+    EXPECT_EQ(machine_code(**compiler->finish()), want) << threads;
+  }
+}
+
+TEST(Compile, WhatIsGivenUpEndsWhatIsUnderWay) {
   MemoryCache::process().clear();
-  const std::vector<Part> many = *compile_to_parts(kernels, {.threads = 4});
-  ASSERT_EQ(one.size(), many.size());
-  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i].object->bytes, many[i].object->bytes);
+  const auto compiler = *KernelCompiler::create({.threads = 4});
+  for (int i = 0; i < 50; ++i) compiler->add(scale("k" + std::to_string(i), i));
 }
 
 TEST(Compile, EqualKernelsAreOne) {

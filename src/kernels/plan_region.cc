@@ -21,8 +21,8 @@ namespace {
 
 class RegionPlanner {
  public:
-  RegionPlanner(Builder& builder, const PlaceOf& place, const VectorUnit& unit)
-      : b_(builder), place_(place), unit_(unit) {}
+  RegionPlanner(Builder& builder, const PlaceOf& place, const VectorUnit& unit, const PlanCalled& called)
+      : b_(builder), place_(place), unit_(unit), called_(called) {}
 
   Expected<> steps(std::span<const Instruction* const> list) {
     for (const Instruction* i : list) TRY(step(*i));
@@ -31,6 +31,7 @@ class RegionPlanner {
 
  private:
   Expected<> step(const Instruction& i) {
+    if (i.annotations().decisions.contains("forks")) return call(i);
     switch (i.opcode()) {
       case Opcode::Fusion: return buffers::is_free(i) ? Expected<>() : fusion(i);
       case Opcode::Copy: return copy(i);
@@ -56,6 +57,25 @@ class RegionPlanner {
         p.operands.push_back(place_(*operand, leaf));
     for (std::int64_t leaf = 0; leaf < num_leaves(i.shape()); ++leaf) p.results.push_back(place_(i, leaf));
     return p;
+  }
+
+  // What the callee writes is known no more.
+  Expected<> call(const Instruction& i) {
+    const Places p = places(i);
+    const CalledKernel called = TRY(called_(i, p));
+    std::vector<std::string>& callees = b_.kernel().callees;
+    Call statement;
+    statement.callee = static_cast<int>(callees.size());
+    callees.push_back(called.name);
+    for (const std::vector<Place>* all : {&p.operands, &p.results})
+      for (const Place& place : *all) statement.arguments.push_back({place.argument, place.byte_offset});
+    statement.blocks = called.blocks;
+    statement.scratch_bytes = called.scratch_bytes;
+    b_.forget_loads();
+    for (const Place& place : p.results)
+      b_.forget_stored(place.argument, place.byte_offset, place.byte_offset + place.shape.size_bytes());
+    b_.append(Statement{std::move(statement)});
+    return {};
   }
 
   Expected<> fusion(const Instruction& i) {
@@ -177,6 +197,7 @@ class RegionPlanner {
   Builder& b_;
   const PlaceOf& place_;
   const VectorUnit unit_;
+  const PlanCalled& called_;
 };
 
 }  // namespace
@@ -188,8 +209,25 @@ std::vector<const Instruction*> steps_of(const Computation& computation) {
 }
 
 Expected<> plan_steps_into(Builder& builder, std::span<const Instruction* const> steps, const PlaceOf& place,
-                           const VectorUnit& unit) {
-  return RegionPlanner(builder, place, unit).steps(steps);
+                           const VectorUnit& unit, const PlanCalled& called) {
+  return RegionPlanner(builder, place, unit, called).steps(steps);
+}
+
+Kernel plan_copy(const hlo::Instruction& copy) {
+  constexpr std::int64_t kBlockBytes = 64 << 10;
+  const Shape& to = copy.shape();
+  const std::int64_t n = to.num_elements(), width = byte_width(to.dtype());
+  const std::int64_t blocks = std::max<std::int64_t>(1, (n * width + kBlockBytes - 1) / kBlockBytes);
+  Builder b(copy.name());
+  b.kernel().arguments = {argument_of(copy.operand(0)->shape(), "a0", false), argument_of(to, "y0", true)};
+  const Index x = index_of(b.begin_loop(0, n, static_cast<int>(std::min<std::int64_t>(256 / width, 128)),
+                                        blocks > 1 ? kBlockBytes / width : 0));
+  b.store_linear(1, x, b.load_linear(0, x, to.dtype()));
+  b.end_loop();
+  Kernel kernel = std::move(b).finish();
+  kernel.blocks = blocks;
+  kernel.block_cost = 2 * n * width / blocks;
+  return kernel;
 }
 
 }  // namespace hloom::kernels
