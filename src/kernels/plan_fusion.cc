@@ -478,7 +478,7 @@ class NestPlanner {
         best = g;
       }
     }
-    if (unrolled_.empty() && !of_words) s.square = choose_square(strides_along(s, findings, given_variables), findings, best_cost);
+    if (unrolled_.empty() && tile_.size <= 1 && !of_words) s.square = choose_square(strides_along(s, findings, given_variables), findings, best_cost);
     if (s.square.size != 0) return s;
     std::int64_t lanes = width;
     if (findings.num_lines <= 12) lanes *= 2;
