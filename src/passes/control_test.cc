@@ -148,6 +148,17 @@ TEST(SimplifyConditionals, InlinesAndSelects) {
   EXPECT_NE(after("simplify-conditionals", two_branches("not(q)", "abs")).find("select("), std::string::npos);
 }
 
+// The bits of an index are no answer that could be the other way round.
+TEST(SimplifyConditionals, BranchesByTheComplementOfAnIndexStay) {
+  const auto module = parse(
+      "HloModule m\nf { a = f32[64,64] parameter(0)\n ROOT r = f32[64,64] exponential(a) }\n"
+      "g { a = f32[64,64] parameter(0)\n ROOT r = f32[64,64] sine(a) }\n"
+      "ENTRY e { i = s32[] parameter(0)\n n = s32[] not(i)\n x = f32[64,64] parameter(1)\n"
+      " ROOT c = f32[64,64] conditional(n, x, x), branch_computations={f, g} }");
+  EXPECT_EQ(testing::run("simplify-conditionals", *module), Changed::No);
+  EXPECT_EQ(module->entry()->root()->operand(0)->opcode(), hlo::Opcode::Not);
+}
+
 TEST(SimplifyConditionals, TakesTheLastBranchOutOfRange) {
   for (const int index : {-1, 0, 1, 2, 7}) {
     const auto module = parse(

@@ -108,7 +108,7 @@ bool use_pred(Instruction& i) {
 // Branches by not(p) change places.
 bool drop_not(Instruction& i) {
   Instruction* p = i.operand(0);
-  if (!is(p, Opcode::Not)) return false;
+  if (!is(p, Opcode::Not) || p->shape().dtype() != DType::Pred) return false;
   Instruction *first = i.operand(1), *second = i.operand(2);
   i.replace_operand(0, p->operand(0));
   i.replace_operand(1, second);
