@@ -427,6 +427,17 @@ TEST(SeparateMemorySpaces, CopiesTheBasesOfUpdates) {
   EXPECT_EQ(two.place("b") + two.place("c") + two.place("d"), "115");
 }
 
+TEST(SeparateMemorySpaces, ABitcastToOtherDimensionsKeepsItsOwnCuts) {
+  const auto module = testing::parse(
+      "HloModule m\nENTRY e {\n x = s8[8,5,5]{2,1,0:S(1)SC(0:1,5)} parameter(0)\n"
+      " ROOT b = s8[5,5,8]{1,0,2} bitcast(x)\n}\n");
+  ASSERT_TRUE(module);
+  testing::run("separate-memory-spaces", *module);
+  const hlo::Instruction& copy = *module->entry()->root();
+  EXPECT_EQ(placement_of(copy.shape()), Placement());
+  EXPECT_EQ(placement_of(copy.operand(0)->shape()), (Placement{1, {}}));
+}
+
 TEST(SeparateMemorySpaces, CopiesBetweenNamesThatDisagree) {
   const After a = separated(
       "HloModule m\nENTRY e { x = f32[8] parameter(0) i = s32[] parameter(1) u = f32[2] slice(x), slice={[0:2]}\n"

@@ -46,6 +46,13 @@ Changed name_in_place(Instruction& i, const Shape& named) {
   return Changed::Yes;
 }
 
+// A bitcast to other dimensions has the space of what it names, and cuts of its own.
+Shape bitcast_in_place(const Instruction& bitcast) {
+  const Shape &named = bitcast.operand(0)->shape(), &own = bitcast.shape();
+  if (named.dims() == own.dims()) return placed_like(own, named);
+  return placed(own, 0, {placement_of(named).space, placement_of(own).splits});
+}
+
 Changed settle(Instruction& i) {
   switch (i.opcode()) {
     case Opcode::Tuple: {
@@ -54,8 +61,8 @@ Changed settle(Instruction& i) {
       return changed;
     }
     case Opcode::GetTupleElement: return name_in_place(i, i.operand(0)->shape().element(i.tuple_index()));
+    case Opcode::Bitcast: return name_in_place(i, bitcast_in_place(i));
     case Opcode::AddDependency:
-    case Opcode::Bitcast:
     case Opcode::Domain:
     case Opcode::OptBarrier: return name_in_place(i, i.operand(0)->shape());
     case Opcode::DynamicUpdateSlice: {
