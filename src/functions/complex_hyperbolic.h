@@ -151,11 +151,13 @@ Complex<B> inverse_tangent(const Complex<B>& x) {
   return times_minus_i(inverse_hyperbolic_tangent(times_i(x)));
 }
 
-/// -i·log((x + iy)/√(x² + y²)), the root's square as (x + iy)(x - iy).
+/// -i·log((x + iy)/√(x² + y²)), the root's square as (x + iy)(x - iy), in which small parts get lost: which of the two roots
+/// it is, where they are beside the imaginary axis, is known from im(x² + y²)/2.
 template <class B>
 Complex<B> arc_tangent2(const Complex<B>& y, const Complex<B>& x) {
-  const Complex<B> plus = x + times_i(y), minus = x - times_i(y);
-  return times_minus_i(logarithm(plus / square_root(plus * minus)));
+  const Complex<B> plus = x + times_i(y), minus = x - times_i(y), square = plus * minus;
+  const Value<B, double> side = fma(x.re, x.im, y.re * y.im);
+  return times_minus_i(logarithm(plus / square_root(Complex<B>{square.re, with_sign(abs(square.im), side)})));
 }
 
 }  // namespace hloom::functions

@@ -144,6 +144,17 @@ TEST(Complex, ArcTangent2ContinuesTheRealOne) {
     }
 }
 
+// Where x² + y² is negative, the sign of its imaginary part chooses the root, however small that is, zeros included.
+TEST(Complex, ArcTangent2ChoosesTheRootByTheSideOfTheCut) {
+  for (const double size : {0.3, -5.5})
+    for (const double small : {0.0, -0.0, 1e-60, -1e-60, 1e-310, -1e-310}) {
+      const Number x(small, size), angle = binary(Opcode::Atan2, x, x);
+      // The root is i·√2·|size| with the sign of small·size.
+      EXPECT_NEAR(angle.real(), std::signbit(small) ? -3 * M_PI / 4 : M_PI / 4, 1e-15) << x;
+      EXPECT_NEAR(angle.imag(), 0, 1e-15) << x;
+    }
+}
+
 // Quotients at the ends of the range, where the squares of parts are not finite or 0.
 TEST(Complex, QuotientsAndSizesKeepTheirScale) {
   for (const double scale : {0x1p1000, 0x1p-1000, 0x1p-1040}) {
