@@ -39,12 +39,13 @@ Expected<> unshare_steps(hlo::Module& module) {
   std::vector<Computation*> order{module.entry()};
   for (std::size_t n = 0; n < order.size(); ++n)
     for (Instruction& i : order[n]->instructions()) {
-      if (step_computations(i).empty()) continue;
+      const bool runs_steps = !step_computations(i).empty();
+      if (!runs_steps && i.opcode() != Opcode::Fusion) continue;
       std::vector<Computation*> called = i.called();
       for (Computation*& callee : called) {
         if (!taken.insert(callee).second) callee = module.clone_computation(*callee, callee->name());
         taken.insert(callee);
-        order.push_back(callee);
+        if (runs_steps) order.push_back(callee);
       }
       i.set_called(std::move(called));
       if (order.size() > kMostComputations)

@@ -15,7 +15,8 @@ std::vector<hlo::Computation*> step_computations(const hlo::Instruction& i);
 /// The computations that run as steps, callers before callees, from the entry.
 std::vector<hlo::Computation*> step_computations(const hlo::Module&);
 
-/// Gives each caller its own copy of a computation that several run as steps, so that places in time are unique.
+/// Gives each caller its own copy of a computation that several run as steps, so that places in time are unique, and each
+/// fusion in them one of its own.
 /// Errors: ResourceExhausted if that makes more than 2^16 computations.
 Expected<> unshare_steps(hlo::Module&);
 

@@ -102,20 +102,6 @@ bool carries_windows(const hlo::Module& module) {
 
 // --- Unrolling -----------------------------------------------------------------------------------------------------
 
-// One more run of `callee` at the end of `into`, with kernels of its own.
-Instruction* run_again(const Computation& callee, Instruction* state, Computation& into) {
-  std::unordered_set<const Instruction*> before;
-  for (const Instruction& i : into.instructions()) before.insert(&i);
-  Instruction* root = hlo::inline_computation(callee, {state}, into);
-  for (Instruction& i : into.instructions()) {
-    if (before.contains(&i) || i.opcode() != Opcode::Fusion) continue;
-    std::vector<Computation*> called = i.called();
-    for (Computation*& c : called) c = into.module().clone_computation(*c, c->name());
-    i.set_called(std::move(called));
-  }
-  return root;
-}
-
 Computation* giving_on(hlo::Module& module, const Shape& state) {
   Computation* c = module.add_computation("give_on");
   c->add_parameter(0, state, "state");
@@ -125,7 +111,7 @@ Computation* giving_on(hlo::Module& module, const Shape& state) {
 // `state` after one more step, or as it is if the loop ends there.
 Instruction* step_if_asked(const Instruction& loop, const Computation& step, Instruction* state, Computation& into) {
   hlo::Module& module = into.module();
-  Instruction* more = run_again(*loop.condition(), state, into);
+  Instruction* more = hlo::inline_computation(*loop.condition(), {state}, into);
   Instruction* next = into.add(Opcode::Conditional, loop.shape(), {more, state, state}, loop.name() + ".step");
   next->set_called({module.clone_computation(step, step.name()), giving_on(module, loop.shape())});
   next->mutable_annotations().decisions["rare_branch"] = std::to_string(1);
@@ -141,6 +127,7 @@ std::int64_t whole_rounds(const Instruction& loop, std::int64_t steps) {
   return trips % steps == 0 ? trips / steps : 0;
 }
 
+// Steps share their kernels' computations until unshare_steps().
 void unroll(Instruction& loop, std::int64_t steps) {
   hlo::Module& module = loop.parent()->module();
   const std::int64_t rounds = whole_rounds(loop, steps);
@@ -148,7 +135,7 @@ void unroll(Instruction& loop, std::int64_t steps) {
   Computation* round = module.clone_computation(step, step.name());
   for (std::int64_t k = 1; k < steps; ++k) {
     Instruction* state = round->root();
-    round->set_root(rounds > 0 ? run_again(step, state, *round) : step_if_asked(loop, step, state, *round));
+    round->set_root(rounds > 0 ? hlo::inline_computation(step, {state}, *round) : step_if_asked(loop, step, state, *round));
   }
   loop.set_called({loop.condition(), round});
   auto& decisions = loop.mutable_annotations().decisions;
@@ -234,6 +221,7 @@ void unroll_loops(hlo::Module& module, bool with_starts) {
       if (chosen.empty()) chosen = chooser.choose({loop});
   for (Instruction* loop : loops)
     if (const auto found = chosen.find(loop->name()); found != chosen.end()) unroll(*loop, found->second);
+  if (!chosen.empty()) module.remove_unreachable();  // the bodies of single steps
 }
 
 }  // namespace hloom::buffers
