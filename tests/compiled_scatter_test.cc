@@ -127,7 +127,7 @@ std::string rows(std::int64_t updates, std::int64_t places, std::int64_t columns
 }
 
 // One call's work, and that of several.
-constexpr std::int64_t kFew = 37, kMany = 12'000;
+constexpr std::int64_t kFew = 37, kMany = 100'000;
 
 // The blocks of the largest kernel: more than one where threads share the work.
 std::int64_t blocks_of(const std::string& text) {

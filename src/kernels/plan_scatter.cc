@@ -23,6 +23,7 @@ using hlo::Opcode;
 
 constexpr std::int64_t kBlockBytes = 32 * 1024;
 constexpr std::int64_t kSerialBytes = 128 * 1024;
+constexpr std::int64_t kSerialRangedBytes = 2 << 20;  // with less, that each call looks at all indices eats what calls gain
 constexpr std::int64_t kMaxBlocks = 256;
 constexpr std::int64_t kWindowBytes = 16;    // what an update costs besides its elements
 constexpr std::int64_t kLineBytes = 64;
@@ -443,6 +444,7 @@ ScatterGrid scatter_grid(const Instruction& scatter, bool in_place) {
     grid.blocks = (form.num_walked + grid.block - 1) / grid.block;
     return grid;
   }
+  if (grid.cost <= kSerialRangedBytes) return grid;
   grid.dim = shared_dimension(form);
   if (grid.dim < 0) return grid;
   grid.block = range_block(form, grid.dim, blocks);
