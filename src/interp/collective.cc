@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/try.h"
+#include "hlo/reduce_order.h"
 #include "interp/collective.h"
 #include "interp/index.h"
 #include "interp/scalar_function.h"
@@ -33,6 +34,17 @@ Expected<Literal> reduced(const Call& call, const std::vector<Value>& given, std
     for (std::size_t m = 1; m < given.size(); ++m) {
       const std::vector<double> x = widen<double>(given[m].element(i).array());
       for (std::size_t k = 0; k < total.size(); ++k) total[k] += x[k];
+    }
+    return rounded(sum.shape(), total);
+  }
+  // Narrow floats are folded in f32 and rounded once; only of sums and products is that another value.
+  const hlo::Opcode op = hlo::reducer_op(*call.instruction.to_apply());
+  if (is_floating(sum.dtype()) && bit_width(sum.dtype()) < 32 && (op == hlo::Opcode::Add || op == hlo::Opcode::Multiply)) {
+    std::vector<double> total = widen<double>(sum);
+    for (std::size_t m = 1; m < given.size(); ++m) {
+      const std::vector<double> x = widen<double>(given[m].element(i).array());
+      for (std::size_t k = 0; k < total.size(); ++k)
+        total[k] = static_cast<float>(op == hlo::Opcode::Add ? total[k] + x[k] : total[k] * x[k]);
     }
     return rounded(sum.shape(), total);
   }

@@ -210,6 +210,20 @@ ENTRY e { x = s32[1] parameter(0) z = s32[] constant(0) t = (s32[1], s32[]) tupl
             (Rows{{40}, {40}}));
 }
 
+// By ranks, and rounded to bf16 once: step by step it would be 0.796875.
+TEST(Devices, FoldNarrowFloatsInF32) {
+  const auto module = parsed(R"(HloModule m, replica_count=3
+add { a = bf16[] parameter(0) b = bf16[] parameter(1) ROOT r = bf16[] add(a, b) }
+ENTRY e { k = u32[] replica-id() i = s32[] convert(k) c = bf16[3] constant({3.421875, 0.12890625, -2.75})
+          d = bf16[1] dynamic-slice(c, i), dynamic_slice_sizes={1}
+          s = bf16[1] all-reduce(d), replica_groups={}, to_apply=add ROOT r = f32[1] convert(s) })");
+  for (const bool sums_in_f64 : {true, false}) {
+    const auto results = interpret_devices(*module, std::vector<std::vector<Literal>>(3), {.replicas = 3, .sums_in_f64 = sums_in_f64});
+    ASSERT_TRUE(results) << results.error().message();
+    for (const Literal& r : *results) EXPECT_EQ(r.data<float>()[0], 0.80078125f) << sums_in_f64;
+  }
+}
+
 TEST(Devices, ThatWaitInVainAreAnError) {
   // Replica 0 takes part, replica 1 does not.
   const auto module = parsed("HloModule m, replica_count=2\n" + kAdd + R"(
