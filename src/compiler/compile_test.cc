@@ -550,6 +550,36 @@ TEST(Compile, ARegionCallsALargeKernelForAllThreads) {
   }
 }
 
+// The loop in one of as many iterations.
+std::string one_large_in_a_loop(int trips) {
+  std::string text = one_large(trips);
+  const std::string entry = "ENTRY e {\nx = f32[64,300] parameter(0) u = f32[19200] reshape(x)", root = "ROOT r =";
+  text.replace(text.find(entry), entry.size(),
+               "outer {\np = (s32[], f32[19200]) parameter(0) u = f32[19200] get-tuple-element(p), index=1");
+  text.replace(text.rfind(root), root.size(), "r =");
+  text.replace(text.rfind('}'), 1,
+               "b = s32[] get-tuple-element(p), index=0 one = s32[] constant(1) c = s32[] add(b, one)\n"
+               "ROOT o = (s32[], f32[19200]) tuple(c, r) }\n"
+               "more {\np = (s32[], f32[19200]) parameter(0) b = s32[] get-tuple-element(p), index=0 n = s32[] constant(" +
+                   std::to_string(trips) + ")\nROOT c = pred[] compare(b, n), direction=LT }\n"
+                   "ENTRY e {\nx = f32[64,300] parameter(0) u = f32[19200] reshape(x) z = s32[] constant(0)\n"
+                   "t = (s32[], f32[19200]) tuple(z, u) w = (s32[], f32[19200]) while(t), condition=more, body=outer\n"
+                   "ROOT r = f32[19200] get-tuple-element(w), index=1 }");
+  return text;
+}
+
+// Each is short, both together are not.
+TEST(Compile, ALongNestWithALargeKernelIsNoRegion) {
+  for (const int trips : {3, 1000}) {
+    auto module = read_program(one_large_in_a_loop(trips));
+    ASSERT_TRUE(module) << module.error().message();
+    const auto compiled = compile(*std::move(module));
+    ASSERT_TRUE(compiled) << compiled.error().message();
+    const std::string steps = runtime::to_string(compiled->program);
+    EXPECT_EQ(steps.find("body") != std::string::npos, trips == 1000) << steps;
+  }
+}
+
 // Who watches a long run wants to see it step by step.
 TEST(Compile, ALongLoopWithALargeKernelIsNoRegion) {
   auto module = read_program(one_large(100'000));

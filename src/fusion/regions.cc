@@ -22,7 +22,7 @@ struct Weight {
   bool fits = true;                 ///< it can be there at all
   std::int64_t instructions = 0;
   std::int64_t large = 0;           ///< kernels that would be called, outside of rare branches
-  std::int64_t large_bytes = 0;     ///< that those touch each time
+  std::int64_t large_bytes = 0;     ///< that those touch, in all iterations of loops
   std::int64_t rare_large = 0;      ///< in branches that are taken once a loop at most
 
   bool is_small() const { return fits && large == 0 && rare_large == 0; }
@@ -96,17 +96,18 @@ class Weigher {
     Weight total{true, 2};
     total += of(*loop.condition());
     total += of(*loop.body());
-    if (total.large > 0 && !may_call(loop, total)) total.fits = false;
+    if (total.large == 0) return checked(total);
+    const auto& decisions = loop.annotations().decisions;
+    const auto trips = decisions.find("trip_count");
+    if (trips == decisions.end() || !may_call(total, std::stoll(trips->second))) return {false, total.instructions};
+    total.large_bytes *= std::max<std::int64_t>(1, std::stoll(trips->second));  // for loops around this one
     return checked(total);
   }
 
   // A large kernel among many small instructions, in a loop that is soon over: what runs in a region is one step for those who
   // watch a run or end it.
-  static bool may_call(const Instruction& loop, const Weight& w) {
-    const auto& decisions = loop.annotations().decisions;
-    const auto trips = decisions.find("trip_count");
-    return w.instructions >= kManyInstructions * w.large && trips != decisions.end() &&
-           std::stoll(trips->second) <= kMostCalledBytes / w.large_bytes;
+  static bool may_call(const Weight& w, std::int64_t trips) {
+    return w.instructions >= kManyInstructions * w.large && trips <= kMostCalledBytes / w.large_bytes;
   }
 
   Weight of_conditional(const Instruction& conditional) {

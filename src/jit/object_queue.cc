@@ -89,10 +89,12 @@ Expected<Object> ObjectQueue::take(std::size_t number) {
   std::unique_lock lock(mutex_);
   HLOOM_CHECK(number < modules_.size());
   while (!objects_[number]) {
-    if (next_ < modules_.size() && !failed_)
+    if (next_ < modules_.size() && !failed_) {
       compile_next(lock, *own_);
-    else
-      changed_.wait(lock);
+      continue;
+    }
+    HLOOM_CHECK(number < next_);  // else nobody will: an earlier one failed, and its error was not heeded
+    changed_.wait(lock);
   }
   return std::move(*objects_[number]);
 }

@@ -33,7 +33,8 @@ class ObjectQueue {
 
   /// Gives the module's number, from 0. Needs: a module that may be built beside others, on any thread.
   std::size_t add(BuildModule);
-  /// The object of a module, once: compiles what nobody has begun until it is there. Needs: numbers in ascending order.
+  /// The object of a module, once: compiles what nobody has begun until it is there. Needs: numbers in ascending order, up to the
+  /// first that fails.
   /// Errors: the module's.
   Expected<Object> take(std::size_t number);
 
