@@ -89,6 +89,24 @@ const Form kForms[] = {
     {"64,64", "64,256", "64,256", "", "bf_io->bf"},
 };
 
+// Kernels and gradients too large for the near caches: panels are packed for many places of the result, and sums wait.
+const Form kLargeForms[] = {
+    {"2,7,7,96", "3,3,96,100", "2,7,7,100", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"},
+    {"2,7,7,96", "3,3,100,96", "2,7,7,100", "size=3x3 pad=1_1x1_1 rhs_reversal=1x1", "b01f_01oi->b01f"},
+    {"1,5,6,300", "3,3,300,40", "1,5,6,40", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"},
+    {"1,8,9,256", "1,1,256,300", "1,4,5,300", "size=1x1 stride=2x2", "b01f_01io->b01f"},
+    {"3,14,14,96", "3,14,14,40", "3,3,96,40", "size=14x14 pad=1_1x1_1", "f01b_i01o->01bf"},
+    {"1,40,38,3", "1,20,19,64", "7,7,3,64", "size=20x19 pad=3_2x3_2 rhs_dilate=2x2", "f01b_i01o->01bf"},
+    {"2,96,7,7", "100,96,3,3", "2,100,7,7", "size=3x3 pad=1_1x1_1", "bf01_oi01->bf01"},
+};
+
+TEST(CompiledConvolutions, LargeOnesGiveTheInterpretersValues) {
+  for (const Form& form : kLargeForms) {
+    for (const int threads : {1, 3}) expect_as_interpreted(program(form, "f32"), true, threads);
+    for (const char* type : {"f64", "bf16", "s32"}) expect_as_interpreted(program(form, type), true, 2);
+  }
+}
+
 TEST(CompiledConvolutions, GiveTheInterpretersValues) {
   for (const Form& form : kForms) {
     for (const int threads : {1, 3}) expect_as_interpreted(program(form, "f32"), true, threads);

@@ -3,6 +3,7 @@
 #include "kernels/dot_builder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/try.h"
 #include "hlo/identity.h"
@@ -35,7 +36,8 @@ DotBuilder::DotBuilder(Builder& builder, const DotFusion& fusion, const Places& 
 Expected<std::int64_t> DotBuilder::build() {
   for (std::size_t a = 0; a <= p_.rhs_axis; ++a)
     if (p_.extent(a) == 0) return blocks_;
-  for (std::size_t a = 0; a < p_.lhs_axis; ++a) dims_.push_back(p_.extent(a));
+  std::int64_t shared_cells = form_.shared_cells;
+  for (std::size_t a = 0; a < p_.lhs_axis; ++a) dims_.push_back(shares(a) ? std::exchange(shared_cells, 1) : p_.extent(a));
   dims_.push_back(form_.row_cells);
   dims_.push_back(form_.lane_cells);
   cell_at_.resize(dims_.size());
@@ -69,7 +71,8 @@ Expected<> DotBuilder::cells(std::size_t dim, const Body& body) {
 }
 
 Expected<> DotBuilder::cell() {
-  for (std::size_t a = 0; a < p_.lhs_axis; ++a) at_[a] = cell_at_[a];
+  for (std::size_t a = 0; a < p_.lhs_axis; ++a)
+    if (!shares(a)) at_[a] = cell_at_[a];
   rows_ = {};
   rows_.cells = form_.row_cells;
   rows_.number = cell_at_[p_.lhs_axis];

@@ -95,6 +95,7 @@ class DotBuilder {
   Index sum_place(const Tile&, std::int64_t row, std::int64_t vector) const;
   Expected<> clear_sums();
   Expected<> finish_cell();
+  Expected<> finish_rows();
   Expected<> finish_tile(const Tile&);
   /// Runs body in a loop of one iteration whose variable, 0, is part of scratch addresses: so that nothing is read
   /// from scratch before what goes before has written it.
@@ -102,6 +103,15 @@ class DotBuilder {
 
   // dot_tile.cc: sums of a tile.
   Expected<> tile_cell();
+  Expected<> outer_sums(std::size_t axis);
+  Expected<> sum_blocks();
+  bool shares(std::size_t axis) const { return form_.share_panels && p_.axes[axis].of == p_.axes[row_axis_].of; }
+  /// Runs body at all indices of the cell that share panels.
+  Expected<> each_shared(const Body&, std::size_t axis = 0);
+  /// Of an axis that shares panels: how many indices a cell has at most, and which it has.
+  std::int64_t held(std::size_t axis) const { return (p_.extent(axis) + dims_[axis] - 1) / dims_[axis]; }
+  Index shared_length(std::size_t axis);
+  std::int64_t shared_held() const;
   Expected<> sum_block();
   Expected<> group(const Group&);
   Expected<> tiles(const Group&);
@@ -135,6 +145,9 @@ class DotBuilder {
   Cell rows_, groups_;
   std::int64_t block_ = 0;          ///< steps of the innermost summed axis that are summed at a time
   Index block_from_, block_length_, local_sum_;
+  std::size_t first_sum_ = 0;       ///< the outermost summed axis inside of blocks
+  std::int64_t inside_ = 0;         ///< steps of a block
+  Index shared_;                    ///< where we are along the axes that share panels, of the cell's
   Index written_;                   ///< 0, known only after packing
   bool packed_rows_dense_ = false;
   std::int64_t row_pitch_ = 0, panel_base_ = 0, sums_base_ = 0, sums_pitch_ = 0, corrections_base_ = 0, scratch_elements_ = 0;

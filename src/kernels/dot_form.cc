@@ -42,16 +42,22 @@ constexpr std::int64_t kSecondCachePeriod = 128 << 10;  // addresses that far ap
 /// The problem with its operands in their roles.
 struct View {
   std::int64_t outer = 1, rows = 1, lanes = 1, sum = 1, width = 4;
+  std::int64_t shared = 1, first_shared = 1;  // of the outer axes, which the lanes' operand does not depend on
   DotOperand row, lane;
   std::int64_t row_row = 0, row_sum = 0, lane_sum = 0, lane_lane = 0, out_lane = 0;  // strides
-  bool one_sum = true;
+  std::vector<std::int64_t> sums;  // extents of the summed axes, innermost last
   bool beside() const { return lane.plain && (lane_lane == 1 || lane_lane == 0); }
 };
 
 View view_of(const DotProblem& p, bool swapped, std::int64_t width) {
   View v;
   v.width = width;
-  for (std::size_t a = 0; a < p.lhs_axis; ++a) v.outer *= p.extent(a);
+  for (std::size_t a = 0; a < p.lhs_axis; ++a) {
+    v.outer *= p.extent(a);
+    if (p.axes[a].of != (swapped ? DotAxis::Of::Rhs : DotAxis::Of::Lhs)) continue;
+    if (v.shared == 1) v.first_shared = p.extent(a);
+    v.shared *= p.extent(a);
+  }
   const DotAxis& rows = p.axes[swapped ? p.rhs_axis : p.lhs_axis];
   const DotAxis& lanes = p.axes[swapped ? p.lhs_axis : p.rhs_axis];
   const DotAxis& sum = p.axes.back();
@@ -65,7 +71,7 @@ View view_of(const DotProblem& p, bool swapped, std::int64_t width) {
   v.lane_sum = swapped ? sum.lhs : sum.rhs;
   v.lane_lane = swapped ? lanes.lhs : lanes.rhs;
   v.out_lane = lanes.out;
-  v.one_sum = p.axes.size() == p.rhs_axis + 2;
+  for (std::size_t a = p.rhs_axis + 1; a < p.axes.size(); ++a) v.sums.push_back(p.extent(a));
   return v;
 }
 
@@ -81,9 +87,16 @@ bool rows_fit(std::int64_t rows, std::int64_t distance, std::int64_t period, std
   return rows <= places * ways;
 }
 
+// Steps of the sum that are done at a time.
+std::int64_t steps_at_once(const View& v, const DotForm& form) {
+  std::int64_t steps = form.sum_block > 0 ? form.sum_block : v.sums.back();
+  for (auto a = static_cast<std::size_t>(form.sum_outer); a + 1 < v.sums.size(); ++a) steps *= v.sums[a];
+  return std::max<std::int64_t>(steps, 1);
+}
+
 // Cycles to load a vector of a panel again, for the next tile of rows.
 double load_again(const View& v, const DotForm& form) {
-  const std::int64_t steps = form.sum_block > 0 ? form.sum_block : v.sum;
+  const std::int64_t steps = steps_at_once(v, form);
   const std::int64_t bytes = steps * form.vectors * form.lanes * v.width, distance = std::abs(v.lane_sum) * v.width;
   const bool first = form.pack_lanes || rows_fit(steps, distance, kPage, 10);
   const bool second = form.pack_lanes || rows_fit(steps, distance, kSecondCachePeriod, 14);
@@ -103,7 +116,7 @@ double load_lanes(const View& v, const DotForm& form, std::int64_t cell_lanes) {
   if (!v.beside()) return 0;
   // Read in place for some steps at a time, a few pieces ahead are under way.
   const std::int64_t piece = form.pack_at_once    ? cell_lanes * v.width
-                             : form.sum_block > 0 ? std::min(cell_lanes * v.width, form.vectors * 512)
+                             : form.sums_wait() ? std::min(cell_lanes * v.width, form.vectors * 512)
                                                   : form.vectors * 64;
   const double copy = form.pack_at_once ? 16 * kCopyLane + kCopyStep / static_cast<double>(form.vectors)
                       : form.pack_lanes ? 16 * kCopyLane : 0;
@@ -121,9 +134,9 @@ double load_rows(const View& v, const DotForm& form) {
 
 // Of the rows' operand again, for the next group of vectors.
 double rows_again(const View& v, const DotForm& form) {
-  const std::int64_t steps = form.sum_block > 0 ? form.sum_block : v.sum;
+  const std::int64_t steps = steps_at_once(v, form);
   const bool second = form.pack_rows || v.row_sum == 1 ||
-                      rows_fit(steps, std::abs(v.row_sum) * v.width, kSecondCachePeriod, 14);
+                      (v.rows * steps * v.width <= kSecondCache && rows_fit(steps, std::abs(v.row_sum) * v.width, kSecondCachePeriod, 14));
   return second ? 0 : load_rows(v, form);
 }
 
@@ -143,17 +156,19 @@ double tiles_cycles(const View& view, const DotForm& form) {
   const double again = beside ? load_again(view, form) : gather;
   const auto steps = static_cast<double>(view.sum);
   // Each block of steps starts its tiles anew and takes the sums from scratch and back.
-  const double starts = form.sum_block > 0 ? static_cast<double>(ceil_div(view.sum, form.sum_block)) : 1;
+  const double starts = static_cast<double>(ceil_div(view.sum, steps_at_once(view, form)));
   const auto groups = static_cast<double>(ceil_div(vectors, form.vectors));
-  const bool sums_near = form.sum_block == 0 || view.rows * std::min<std::int64_t>(view.lanes, 256) * view.width <= kFirstCache;
+  const std::int64_t held_rows = view.rows * (form.share_panels ? view.shared : 1);
+  const bool sums_near = !form.sums_wait() || held_rows * std::min<std::int64_t>(view.lanes, 256) * view.width <= kFirstCache;
   const double start = sums_near ? kSumNear : kSumFar;
-  double cycles = steps * static_cast<double>(vectors) * load_lanes(view, form, view.lanes) +
+  const double uses = form.share_panels ? static_cast<double>(view.shared) : 1;
+  double cycles = steps * static_cast<double>(vectors) * load_lanes(view, form, view.lanes) / uses +
                   steps * static_cast<double>(view.rows) / 16 *
                       (load_rows(view, form) + (groups - 1) * rows_again(view, form));
   for (const DotRun& v : balanced_runs(vectors, form.vectors))
     for (const DotRun& r : balanced_runs(view.rows, form.rows)) {
       const auto count = static_cast<double>(v.count * r.count), size = static_cast<double>(v.size * r.size);
-      const double step = step_cycles(r.size, v.size, form.chains, view.rows > r.size || !beside ? again : kNear[0]);
+      const double step = step_cycles(r.size, v.size, form.chains, view.rows > r.size || form.share_panels || !beside ? again : kNear[0]);
       cycles += count * (steps * step + starts * (kTileStart + size * start));
     }
   return cycles;
@@ -208,36 +223,51 @@ struct Chosen {
   double cycles = 0;  // of one outer iteration, packing included
 };
 
+// Sums in blocks of about so many steps: of a single summed axis, else one index of the outer ones at a time.
+void block_sums(const View& v, DotForm& form, std::int64_t steps) {
+  std::int64_t inside = v.sum;
+  while (form.sum_outer + 1 < std::ssize(v.sums) && inside > 4 * steps) inside /= v.sums[static_cast<std::size_t>(form.sum_outer++)];
+  if (form.sum_outer + 1 == std::ssize(v.sums) && inside > 2 * steps) form.sum_block = steps;
+}
+
 // How the lanes' operand may be gone through.
 std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
-  const bool may_block = v.one_sum && form.chains == 1;
+  constexpr std::int64_t kSteps = 256;
+  const bool may_block = form.chains == 1 && v.sum > 2 * kSteps, large = v.lanes * v.sum * v.width > kSecondCache / 4;
   // Packed rows have to stay near too.
-  const bool block_rows = form.pack_rows && may_block && v.sum > 512 && v.rows * v.sum * v.width > kSecondCache / 4;
+  const bool block_rows = form.pack_rows && may_block && v.rows * v.sum * v.width > kSecondCache / 4;
   std::vector<DotForm> ways;
-  const auto add = [&](bool pack, bool at_once, std::int64_t block) {
-    DotForm way = form;
+  const auto add = [&](bool pack, bool at_once, bool block) {
+    DotForm& way = ways.emplace_back(form);
     way.pack_lanes = pack;
     way.pack_at_once = at_once;
-    way.sum_block = block == 0 && block_rows ? 256 : block;
-    if (form.sum_block > 0 && way.sum_block == 0) way.sum_block = form.sum_block;
-    ways.push_back(way);
+    if (form.sum_block == 0 && (block || block_rows)) block_sums(v, way, kSteps);
+  };
+  const auto add_shared = [&](bool at_once, bool block) {
+    add(true, at_once, block);
+    ways.back().share_panels = true;
   };
   if (form.pack_all) {
-    add(true, false, 0);
-    if (may_block && v.sum > 512 && v.lanes * v.sum * v.width > kSecondCache / 4) add(true, true, 256);
+    add(true, false, false);
+    if (may_block && large) add(true, true, true);
     return ways;
+  }
+  const bool may_share = v.shared > 1 && !form.pack_rows && form.sum_block == 0 && v.lanes > 1 && v.lane_lane != 0;
+  if (may_share && (large || !v.beside())) {
+    add_shared(false, false);
+    if (may_block) add_shared(true, true);
   }
   if (!v.beside()) {
-    add(v.rows > 8 && v.lanes > 1, false, 0);
+    add(v.rows > 8 && v.lanes > 1, false, false);
     return ways;
   }
-  add(false, false, 0);
-  const bool large = v.lanes * v.sum * v.width > kSecondCache / 4;
+  add(false, false, false);
   if (!large || v.lane_lane == 0) return ways;
-  if (v.rows > 8) add(true, false, 0);
-  if (!may_block) return ways;
-  if (v.rows > 1 && v.sum > 64) add(false, false, v.rows <= 24 ? 16 : 32);
-  if (v.rows > 8 && v.sum > 512) add(true, true, 256);
+  if (v.rows > 8) add(true, false, false);
+  if (v.rows > 8 && may_block) add(true, true, true);
+  if (form.chains > 1 || v.sums.size() > 1 || v.rows == 1 || v.sum <= 64) return ways;
+  add(false, false, false);
+  ways.back().sum_block = v.rows <= 24 ? 16 : 32;
   return ways;
 }
 
@@ -245,7 +275,7 @@ void consider_ways(const View& v, const DotForm& form, const VectorUnit& unit, C
   const std::int64_t registers = unit.num_registers - (v.lanes % form.lanes != 0 && !unit.has_masks ? 1 : 0);
   for (DotForm way : ways_of(v, form)) {
     double cycles = choose_tile(v, way, registers) + store_cycles(v);
-    if (way.pack_lanes && !v.beside()) cycles += gather_cycles(v);
+    if (way.pack_lanes && !v.beside()) cycles += gather_cycles(v) / static_cast<double>(way.share_panels ? v.shared : 1);
     if (way.pack_rows) cycles += static_cast<double>(v.rows * v.sum) * kCopyLane;
     if (cycles < best.cycles) best = {way, cycles};
   }
@@ -273,7 +303,7 @@ Chosen choose_tiles(const DotProblem& problem, bool swapped, const DotFusion& fu
 
 bool may_fold(const DotProblem& problem, DType type) {
   const View v = view_of(problem, false, byte_width(type));
-  return v.one_sum && v.row.plain && v.lane.plain && v.row_sum == 1 && v.lane_sum == 1 && v.sum >= 16 &&
+  return v.sums.size() == 1 && v.row.plain && v.lane.plain && v.row_sum == 1 && v.lane_sum == 1 && v.sum >= 16 &&
          type != DType::Pred && !is_complex(type);
 }
 
@@ -310,6 +340,19 @@ double bytes_of(const View& v) {
   return static_cast<double>((v.rows * v.sum + v.lanes * v.sum + v.rows * v.lanes) * v.width);
 }
 
+// Of a grid whose cells share panels: each group of vectors by itself, for that packs nothing twice, and more cells only as
+// far as packing is little of the work.
+void choose_shared_cells(const View& v, const Chosen& c, DotForm& form) {
+  constexpr double kLittle = 0.1;
+  const auto cells_of = [](std::int64_t tiles, std::int64_t cells) { return ceil_div(tiles, ceil_div(tiles, std::min(tiles, cells))); };
+  const std::int64_t wanted = ceil_div(form.blocks, v.outer / v.shared);
+  form.lane_cells = cells_of(ceil_div(ceil_div(v.lanes, form.lanes), form.vectors), wanted);
+  const double pack = v.beside() ? static_cast<double>(v.sum * v.lanes) / 16 * load_lanes(v, form, v.lanes) : gather_cycles(v);
+  const double affordable = 1 + kLittle * c.cycles * static_cast<double>(v.shared) / pack;
+  const std::int64_t shared = std::min(ceil_div(wanted, form.lane_cells), static_cast<std::int64_t>(affordable));
+  form.shared_cells = cells_of(v.first_shared, shared);
+}
+
 // Cells of the grid: as many as the work is worth, cut where least is read or packed twice; rows in `parts` at least.
 void choose_cells(const DotProblem& problem, Chosen& c, std::int64_t width, std::int64_t parts) {
   DotForm& form = c.form;
@@ -318,6 +361,10 @@ void choose_cells(const DotProblem& problem, Chosen& c, std::int64_t width, std:
   const double total = cycles * static_cast<double>(v.outer);
   if (total < kAlone) return;
   form.blocks = std::max(static_cast<std::int64_t>(std::clamp(total / kBlock, 2.0, kMostBlocks)), parts);
+  if (form.share_panels) {
+    choose_shared_cells(v, c, form);
+    return;
+  }
   if (v.outer >= form.blocks) return;
   const std::int64_t wanted = ceil_div(form.blocks, v.outer);
   const bool fold = form.kind == DotForm::Kind::Fold;
@@ -337,7 +384,7 @@ void choose_cells(const DotProblem& problem, Chosen& c, std::int64_t width, std:
     const std::int64_t used_rows = ceil_div(row_tiles, per_row), used_lanes = ceil_div(lane_tiles, per_lane);
     const double idle = static_cast<double>(per_row * used_rows * per_lane * used_lanes) /
                         static_cast<double>(row_tiles * lane_tiles);
-    const double rows_again = static_cast<double>(v.rows * v.sum) * (form.pack_rows ? kCopyLane : 0.1);
+    const double rows_again = static_cast<double>(v.rows * v.sum) * (form.pack_rows ? kCopyLane + load_rows(v, form) / 16 : 0.1);
     const double missing = static_cast<double>(wanted) / static_cast<double>(used_rows * used_lanes);
     const double cost = cycles * (0.9 + 0.1 * idle) * std::max(1.0, 0.97 + 0.03 * missing) +
                         static_cast<double>(used_rows) * load(used_lanes) - load(1) +
@@ -385,7 +432,9 @@ std::string to_string(const DotForm& f) {
   std::ostringstream s;
   s << (f.kind == DotForm::Kind::Tile ? "tile " : "fold ") << f.rows << "x" << f.vectors << " lanes " << f.lanes
     << " chains " << f.chains << (f.swapped ? " swapped" : "") << (f.pack_rows ? " pack-rows" : "")
-    << (f.pack_lanes ? f.pack_at_once ? " pack-lanes-at-once" : " pack-lanes" : "") << " sum-block " << f.sum_block << " cells " << f.row_cells << "x" << f.lane_cells << " blocks " << f.blocks;
+    << (f.pack_lanes ? f.pack_at_once ? " pack-lanes-at-once" : " pack-lanes" : "")
+    << (f.share_panels ? " shared" : "") << " sum-block " << f.sum_outer << ":" << f.sum_block << " cells " << f.row_cells << "x" << f.lane_cells
+    << "x" << f.shared_cells << " blocks " << f.blocks;
   return s.str();
 }
 

@@ -35,9 +35,13 @@ struct DotForm {
   bool pack_lanes = false;   ///< a group's panel is copied so that a step's vectors lie together
   bool pack_all = false;     ///< both are packed whatever they are: a packed element is four bytes
   bool pack_at_once = false; ///< all panels of a cell together, step by step, instead of one after the other
-  std::int64_t sum_block = 0;  ///< steps of the sum that are done at a time; 0: all
+  bool share_panels = false;  ///< a panel serves all indices of the outer axes that it does not depend on
+  std::int64_t sum_outer = 0;  ///< of so many summed axes, the outermost, one index is done at a time
+  std::int64_t sum_block = 0;  ///< steps of the innermost summed axis that are done at a time; 0: all
+  bool sums_wait() const { return sum_outer > 0 || sum_block > 0; }  ///< partial sums, in scratch
   bool store_through = false;  ///< sums go through scratch, for the results' work is long
   std::int64_t row_cells = 1, lane_cells = 1;  ///< the grid's cells along both axes
+  std::int64_t shared_cells = 1;               ///< and along the first of the axes that share panels
   std::int64_t blocks = 1;
 };
 

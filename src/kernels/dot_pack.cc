@@ -16,17 +16,15 @@ constexpr int kPackLanes = 32;
 
 // Rows of a cell, then panels, then sums.
 void DotBuilder::place_scratch() {
-  std::int64_t sum = block_;
-  for (std::size_t a = p_.rhs_axis + 1; a + 1 < p_.axes.size(); ++a) sum *= p_.extent(a);
-  const std::int64_t width = form_.vectors * form_.lanes, held = groups_.held * form_.lanes;
+  const std::int64_t sum = inside_, width = form_.vectors * form_.lanes, held = groups_.held * form_.lanes;
   // No multiple of a large power of two, which would put all rows into the same cache sets.
   packed_rows_dense_ = packs_rows_dense();
   row_pitch_ = ((packed_rows_dense_ ? rows_.held : sum) + 15) / 16 * 16 + 16;
   panel_base_ = form_.pack_rows ? (packed_rows_dense_ ? sum : rows_.held) * row_pitch_ : 0;
   sums_base_ = panel_base_ + (form_.pack_lanes ? sum * (form_.pack_at_once ? held : width) : 0);
-  sums_pitch_ = form_.sum_block > 0 ? held + 16 : width;
+  sums_pitch_ = form_.sums_wait() ? held + 16 : width;
   scratch_elements_ = sums_base_;
-  if (form_.sum_block > 0) scratch_elements_ += rows_.held * sums_pitch_;
+  if (form_.sums_wait()) scratch_elements_ += shared_held() * rows_.held * sums_pitch_;
   else if (form_.store_through) scratch_elements_ += form_.rows * sums_pitch_;
   corrections_base_ = scratch_elements_;
   if (corrects()) scratch_elements_ += width;
@@ -66,7 +64,7 @@ Expected<> DotBuilder::pack_rows() {
 
 Index DotBuilder::panel_of(const Group& g) const {
   if (!form_.pack_at_once) return Index{panel_base_, {}};
-  return (g.first + groups_.first * -1) * (block_ * form_.lanes) + panel_base_;
+  return (g.first + groups_.first * -1) * (inside_ * form_.lanes) + panel_base_;
 }
 
 // A panel has for each step the group's vectors beside each other; the lanes that no element fills are zero. Lanes stay
@@ -173,15 +171,17 @@ Expected<> DotBuilder::correct(const Group& g) {
 
 // Of a cell where sums go on block by block, else of the tile alone.
 Index DotBuilder::sum_place(const Tile& t, std::int64_t row, std::int64_t vector) const {
-  if (form_.sum_block == 0)
+  if (!form_.sums_wait())
     return t.lane + (sums_base_ + (row * t.group.vectors + vector) * form_.lanes);
-  const Index local = (t.first_row + rows_.first * -1 + row) * sums_pitch_ +
+  const Index local = (shared_ * rows_.held + t.first_row + rows_.first * -1 + row) * sums_pitch_ +
                       (t.group.first + groups_.first * -1 + vector) * form_.lanes;
   return local + t.lane + sums_base_;
 }
 
 Expected<> DotBuilder::clear_sums() {
-  const Index row = begin_part(rows_.held, rows_.length);
+  // Of rows and shared indices all that a cell may have: what it has not is nobody's.
+  const std::int64_t rows = shared_held() * rows_.held;
+  const Index row = shared_held() == 1 ? begin_part(rows_.held, rows_.length) : begin_part(rows, Index{rows, {}});
   const Index lane = begin_part(groups_.held * form_.lanes, groups_.length * form_.lanes, form_.lanes);
   b_.store_linear(scratch_, row * sums_pitch_ + lane + sums_base_, b_.constant(kept_type_, 0));
   b_.end_loop();
@@ -191,6 +191,10 @@ Expected<> DotBuilder::clear_sums() {
 
 // The results of a cell's sums.
 Expected<> DotBuilder::finish_cell() {
+  return each_shared([this] { return finish_rows(); });
+}
+
+Expected<> DotBuilder::finish_rows() {
   const Index row = begin_part(rows_.held, rows_.length);
   Index length{p_.extent(lane_axis_), {}};
   if (groups_.cells > 1) {
@@ -200,7 +204,7 @@ Expected<> DotBuilder::finish_cell() {
     b_.set_range(length.terms[0].value, {0, groups_.held * form_.lanes});
   }
   const Index lane = begin_part(groups_.held * form_.lanes, length, form_.lanes);
-  const Value sum = b_.load_linear(scratch_, row * sums_pitch_ + lane + sums_base_, kept_type_);
+  const Value sum = b_.load_linear(scratch_, (shared_ * rows_.held + row) * sums_pitch_ + lane + sums_base_, kept_type_);
   at_[row_axis_] = rows_.first + row;
   at_[lane_axis_] = groups_.first * form_.lanes + lane;
   TRY(elements_.store(p_.axes, at_, sum));

@@ -13,11 +13,28 @@ using hlo::Opcode;
 Expected<> DotBuilder::tile_cell() {
   const std::int64_t extent = p_.axes.back().extent;
   block_ = form_.sum_block > 0 ? form_.sum_block : extent;
+  first_sum_ = p_.rhs_axis + 1 + static_cast<std::size_t>(form_.sum_outer);
+  inside_ = block_;
+  for (std::size_t a = first_sum_; a + 1 < p_.axes.size(); ++a) inside_ *= p_.extent(a);
   place_scratch();
   block_from_ = {};
   block_length_ = Index{block_, {}};
-  if (form_.sum_block == 0) return sum_block();
+  if (!form_.sums_wait()) return sum_block();
   TRY(clear_sums());
+  TRY(outer_sums(p_.rhs_axis + 1));
+  return finish_cell();
+}
+
+Expected<> DotBuilder::outer_sums(std::size_t axis) {
+  if (axis == first_sum_) return form_.sum_block > 0 ? sum_blocks() : sum_block();
+  at_[axis] = index_of(b_.begin_loop(0, p_.extent(axis)));
+  const auto done = outer_sums(axis + 1);
+  b_.end_loop();
+  return done;
+}
+
+Expected<> DotBuilder::sum_blocks() {
+  const std::int64_t extent = p_.axes.back().extent;
   block_from_ = index_of(b_.begin_loop(0, (extent + block_ - 1) / block_)) * block_;
   if (extent % block_ != 0) {
     const Value length = b_.line(Opcode::Minimum, DType::S64,
@@ -25,9 +42,9 @@ Expected<> DotBuilder::tile_cell() {
     b_.set_range(length, {1, block_});
     block_length_ = index_of(length);
   }
-  TRY(sum_block());
+  const auto done = sum_block();
   b_.end_loop();
-  return finish_cell();
+  return done;
 }
 
 Expected<> DotBuilder::sum_block() {
@@ -41,13 +58,42 @@ Expected<> DotBuilder::sum_block() {
   };
   if (form_.pack_rows) TRY(pack_rows());
   if (at_once) TRY(pack_all_panels());
-  return form_.pack_rows || at_once || form_.sum_block > 0 ? after_packing(groups) : groups();
+  return form_.pack_rows || at_once || form_.sums_wait() ? after_packing(groups) : groups();
 }
 
 Expected<> DotBuilder::group(const Group& g) {
-  if (!corrects()) return tiles(g);
+  const auto all = [&] { return each_shared([&] { return tiles(g); }); };
+  if (!corrects()) return all();
   TRY(correct(g));
-  return after_packing([&] { return tiles(g); });
+  return after_packing(all);
+}
+
+Expected<> DotBuilder::each_shared(const Body& body, std::size_t axis) {
+  while (axis < p_.lhs_axis && !shares(axis)) ++axis;
+  if (axis == p_.lhs_axis) return body();
+  const Index own = begin_part(held(axis), shared_length(axis)), before = shared_;
+  at_[axis] = dims_[axis] > 1 ? cell_at_[axis] * held(axis) + own : own;
+  shared_ = shared_ * held(axis) + own;
+  const auto done = each_shared(body, axis + 1);
+  shared_ = before;
+  b_.end_loop();
+  return done;
+}
+
+Index DotBuilder::shared_length(std::size_t axis) {
+  const std::int64_t extent = p_.extent(axis), most = held(axis);
+  if (dims_[axis] == 1) return Index{extent, {}};
+  const Value rest = b_.affine(cell_at_[axis] * -most + extent);
+  const Value count = b_.line(Opcode::Minimum, DType::S64, {rest, b_.constant_index(most)});
+  b_.set_range(count, {0, most});
+  return index_of(count);
+}
+
+std::int64_t DotBuilder::shared_held() const {
+  std::int64_t count = 1;
+  for (std::size_t a = 0; a < p_.lhs_axis; ++a)
+    if (shares(a)) count *= held(a);
+  return count;
 }
 
 Expected<> DotBuilder::tiles(const Group& g) {
@@ -59,11 +105,11 @@ Expected<> DotBuilder::tiles(const Group& g) {
 Expected<> DotBuilder::tile(std::int64_t rows, const Group& g, const Index& first_row) {
   Tile t{rows, g, first_row, {}, kNoValue};
   // A single vector is masked by its loop, the last of several by a mask of its own. Partial sums are kept whole.
-  const bool own_mask = g.vectors > 1 || form_.sum_block > 0 || form_.store_through;
+  const bool own_mask = g.vectors > 1 || form_.sums_wait() || form_.store_through;
   t.lane = begin_lanes(own_mask ? form_.lanes : g.valid);
   if (own_mask) t.mask = first_lanes(t.lane, g.valid);
   std::vector<Value> sums(static_cast<std::size_t>(rows * g.vectors * form_.chains), b_.constant(type_, 0));
-  if (form_.sum_block > 0 && fusion_.exact_steps == 0)
+  if (form_.sums_wait() && fusion_.exact_steps == 0)
     for (std::int64_t s = 0; s < rows * g.vectors; ++s)
       sums[static_cast<std::size_t>(s)] =
           b_.load_linear(scratch_, sum_place(t, s / g.vectors, s % g.vectors) + written_, type_);
@@ -73,10 +119,10 @@ Expected<> DotBuilder::tile(std::int64_t rows, const Group& g, const Index& firs
       Value& sum = sums[static_cast<std::size_t>(s)];
       sum = b_.line(Opcode::Add, type_, {sum, b_.load_linear(scratch_, at + written_, type_)});
     }
-  sums = TRY(sum_axis(p_.rhs_axis + 1, t, std::move(sums)));
+  sums = TRY(sum_axis(first_sum_, t, std::move(sums)));
   TRY(finish(t, std::move(sums)));
   end_lanes();
-  return form_.store_through && form_.sum_block == 0 ? finish_tile(t) : Expected<>();
+  return form_.store_through && !form_.sums_wait() ? finish_tile(t) : Expected<>();
 }
 
 Expected<> DotBuilder::finish(const Tile& t, std::vector<Value> sums) {
@@ -86,7 +132,7 @@ Expected<> DotBuilder::finish(const Tile& t, std::vector<Value> sums) {
     for (std::int64_t c = 0; c < form_.chains; ++c) chains.push_back(sums[static_cast<std::size_t>(c * size + s)]);
     const Value sum = combine_chains(std::move(chains));
     const std::int64_t i = s / t.group.vectors, j = s % t.group.vectors;
-    if (form_.store_through || form_.sum_block > 0) {
+    if (form_.store_through || form_.sums_wait()) {
       keep_sum(sum_place(t, i, j), sum);
       continue;
     }
@@ -120,13 +166,13 @@ void DotBuilder::set_sum(const Index& local) {
 
 Index DotBuilder::sum_index() const {
   Index index;
-  for (std::size_t a = p_.rhs_axis + 1; a + 1 < p_.axes.size(); ++a) index = index * p_.extent(a) + at_[a];
+  for (std::size_t a = first_sum_; a + 1 < p_.axes.size(); ++a) index = index * p_.extent(a) + at_[a];
   return index * block_ + local_sum_;
 }
 
 std::size_t DotBuilder::begin_sums(int lanes) {
   std::size_t loops = 1;
-  for (std::size_t a = p_.rhs_axis + 1; a + 1 < p_.axes.size(); ++a, ++loops)
+  for (std::size_t a = first_sum_; a + 1 < p_.axes.size(); ++a, ++loops)
     at_[a] = index_of(b_.begin_loop(0, p_.extent(a)));
   set_sum(begin_part(block_, block_length_, lanes));
   return loops;
