@@ -54,6 +54,9 @@ struct CompileOptions {
   /// The most bytes that arguments, results, constants and arena may take together; cheap values are made again instead of
   /// being kept to meet it. 0: what the process's control group may have.
   std::int64_t memory_limit_bytes = 0;
+  /// Bytes that the arena may take beyond the fewest, within the limit, so that steps that need nothing of each other need not
+  /// wait for each other's memory and go on at once. With 0 they do where that costs nothing.
+  std::int64_t concurrency_memory_bytes = 0;
   /// Updates that must be in place, by the names of their instructions, as `hloom show --stage=memory` and
   /// MemoryReport::updates have them; present and empty: all. A copied one is FailedPrecondition, with the reason.
   std::optional<std::vector<std::string>> require_in_place = std::nullopt;

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "buffers/assignment.h"
+#include "buffers/concurrency.h"
 #include "buffers/decisions.h"
 #include "buffers/match_layouts.h"
 #include "buffers/order_readers.h"
@@ -82,8 +83,11 @@ std::int64_t alignment_in(std::int64_t space) {
 /// Joins what must share memory and what may, and places the webs.
 class Assigner {
  public:
-  Assigner(const hlo::Module& module, PackEffort effort, std::int64_t guard_bytes)
-      : module_(module), effort_(effort), guard_bytes_(guard_bytes), flow_(module), webs_(flow_) {}
+  /// `reach`: how far apart steps may be that are kept free to go on at once (concurrency.h).
+  Assigner(const hlo::Module& module, const PlaceOptions& options, int reach)
+      : module_(module), options_(options), flow_(module), webs_(flow_), concurrency_(flow_, reach) {}
+
+  std::size_t num_pairs() const { return concurrency_.pairs().size(); }
 
   Expected<Assignment> run() {
     for (const Edge& edge : flow_.edges())
@@ -146,6 +150,7 @@ class Assigner {
     const ValueId from = flow_.values().of(*i.operand(operand), 0), to = flow_.values().of(i, result);
     if (webs_.find(from) == webs_.find(to)) return;
     if (!flow_.may_meet(from, to, flow_.timeline().of(i).work())) return;
+    if (concurrency_.is_beside(i, webs_.members(from))) return;
     if (webs_.conflict(from, to) == Webs::Conflict::None) webs_.join(from, to);
   }
 
@@ -195,7 +200,8 @@ class Assigner {
       if (!allocations[allocation].writable) continue;
       const Shape& shape = shape_of(pin);
       lent_[arena_space(shape)].push_back({static_cast<std::int32_t>(allocation),
-                                           {allocations[allocation].bytes, webs_.live(n), element_bytes(shape)}});
+                                           {allocations[allocation].bytes, webs_.live(n), element_bytes(shape),
+                                            concurrency_.neighbours(webs_.members(n))}});
     }
   }
 
@@ -241,14 +247,16 @@ class Assigner {
       const std::int64_t space = arena_space(flow_.values()[n].shape);
       spaces[space].webs.push_back(n);
       spaces[space].blocks.push_back(
-          {webs_.bytes(n) + guard_bytes_, webs_.live(n), alignment_in(space), address_alignment(n)});
+          {webs_.bytes(n) + options_.guard_bytes, webs_.live(n), alignment_in(space), address_alignment(n),
+           concurrency_.neighbours(webs_.members(n))});
     }
     for (const Computation* c : step_computations(module_))
       for (const Instruction& i : c->instructions())
         if (const std::int64_t bytes = workspace_bytes(i); bytes > 0) {
           const Point work = flow_.timeline().of(i).work();
           spaces[0].workers.push_back(&i);
-          spaces[0].blocks.push_back({bytes + guard_bytes_, Intervals({{work, work + 1}})});
+          spaces[0].blocks.push_back(
+              {bytes + options_.guard_bytes, Intervals({{work, work + 1}}), 1, kArenaAlignment, concurrency_.neighbours(i)});
         }
     for (const auto& [space, tenants] : spaces) place_in(space, tenants);
     std::ranges::stable_partition(result_.blocks_, [&](const ArenaBlock& b) { return result_.is_in_arena(b); });
@@ -261,13 +269,13 @@ class Assigner {
     allocations[static_cast<std::size_t>(arena)].space = space;
     std::vector<Shelf> shelves;
     for (const Lent& lent : lent_[space]) shelves.push_back(lent.shelf);
-    const Packing packing = pack(tenants.blocks, effort_, shelves);
+    const Packing packing = pack(tenants.blocks, options_.effort, shelves);
     allocations[static_cast<std::size_t>(arena)].bytes = packing.bytes;
     result_.lower_bound_ += packing.lower_bound;
     for (std::size_t k = 0; k < tenants.blocks.size(); ++k) {
       const std::int32_t shelf = packing.shelves[k];
       const std::int32_t allocation = shelf < 0 ? arena : lent_[space][static_cast<std::size_t>(shelf)].allocation;
-      ArenaBlock block{packing.offsets[k], tenants.blocks[k].bytes - guard_bytes_, tenants.blocks[k].live, {}, nullptr, allocation};
+      ArenaBlock block{packing.offsets[k], tenants.blocks[k].bytes - options_.guard_bytes, tenants.blocks[k].live, {}, nullptr, allocation};
       const Slice slice{allocation, block.offset, block.bytes};
       if (k < tenants.webs.size()) {
         places_[tenants.webs[k]] = slice;
@@ -309,10 +317,10 @@ class Assigner {
   }
 
   const hlo::Module& module_;
-  PackEffort effort_;
-  std::int64_t guard_bytes_;
+  PlaceOptions options_;
   Flow flow_;
   Webs webs_;
+  Concurrency concurrency_;
   Assignment result_;
   std::int32_t first_result_ = 0;
   std::unordered_map<ValueId, std::int32_t> constant_allocation_;
@@ -324,8 +332,20 @@ class Assigner {
   std::map<std::int64_t, std::vector<Lent>> lent_;  // by memory space
 };
 
-Expected<Assignment> place(const hlo::Module& module, PackEffort effort, std::int64_t guard_bytes) {
-  return Assigner(module, effort, guard_bytes).run();
+Expected<Assignment> place(const hlo::Module& module, const PlaceOptions& options) {
+  constexpr std::int64_t kNoPrice = 1024;  // bytes
+  Assignment tight = TRY(Assigner(module, options, 0).run());
+  if (options.effort == PackEffort::Quick) return tight;
+  const std::int64_t most = tight.arena_bytes() + std::max(kNoPrice, options.concurrency_bytes);
+  std::size_t tried = 0;
+  for (const int reach : {Concurrency::kMostReach, 16, 4, 1}) {
+    Assigner assigner(module, options, reach);
+    if (assigner.num_pairs() == std::exchange(tried, assigner.num_pairs())) continue;
+    Assignment loose = TRY(assigner.run());
+    if (loose.arena_bytes() > most || (options.limit_bytes > 0 && loose.total_bytes() > options.limit_bytes)) continue;
+    return loose;
+  }
+  return tight;
 }
 
 Expected<Assignment> finish(hlo::Module& module, const FinishOptions& options) {
@@ -333,10 +353,10 @@ Expected<Assignment> finish(hlo::Module& module, const FinishOptions& options) {
   schedule(module);
   if (options.start_copies) start_copies(module);
   std::vector<InPlaceDecision> decisions = insert_copies(module, options.free_parts);
-  auto placed = place(module, options.effort, options.guard_bytes);
+  auto placed = place(module, options.place);
   if (!placed && options.free_parts) {  // copies that came in between part what was to lie together
     decisions = insert_copies(module, false);
-    placed = place(module, options.effort, options.guard_bytes);
+    placed = place(module, options.place);
   }
   Assignment assignment = TRY(std::move(placed));
   append_undone(module, decisions);
@@ -351,7 +371,7 @@ bool are_parts_small(const hlo::Module& module) {
   std::int64_t bytes[2];
   for (const bool free_parts : {false, true}) {
     const auto trial = module.clone();
-    const auto assignment = finish(*trial, {PackEffort::Quick, 0, true, free_parts});
+    const auto assignment = finish(*trial, {{.effort = PackEffort::Quick}, true, free_parts});
     if (!assignment) return !free_parts;
     bytes[free_parts ? 1 : 0] = assignment->arena_bytes();
   }
@@ -369,9 +389,9 @@ Expected<Assignment> assign(hlo::Module& module, const AssignOptions& options) {
   note_in_place(module);
   unroll_loops(module, options.start_copies);
   TRY(unshare_steps(module));
-  recompute_cheap_values(module, options.limit_bytes);
+  recompute_cheap_values(module, options.place.limit_bytes);
   const bool free_parts = have_parts(module) && are_parts_small(module);
-  return finish(module, {PackEffort::Full, options.guard_bytes, options.start_copies, free_parts});
+  return finish(module, {options.place, options.start_copies, free_parts});
 }
 
 }  // namespace hloom::buffers

@@ -421,7 +421,7 @@ TEST(Assign, UnderALimitEachByteCounts) {
   const std::int64_t bytes = roomy.assignment.total_bytes();
   auto module = text::parse_module(entry(kept, kSpread));
   ASSERT_TRUE(module) << module.error().message();
-  auto assignment = assign(**module, {.limit_bytes = bytes - 1});
+  auto assignment = assign(**module, {.place = {.limit_bytes = bytes - 1}});
   ASSERT_TRUE(assignment) << assignment.error().message();
   const Plan tight{*std::move(module), *std::move(assignment)};
   expect_sound(tight);

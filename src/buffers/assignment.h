@@ -49,6 +49,7 @@ struct ArenaBlock {
 };
 
 struct FinishOptions;
+struct PlaceOptions;
 
 /// The plan of a program's memory. Refers to the module that it was made for, which must outlive it and not change.
 class Assignment {
@@ -86,6 +87,7 @@ class Assignment {
  private:
   friend class Assigner;
   friend Expected<Assignment> finish(hlo::Module&, const FinishOptions&);
+  friend Expected<Assignment> place(const hlo::Module&, const PlaceOptions&);
   struct Range {
     std::int32_t begin = 0, count = -1;
   };
@@ -100,13 +102,23 @@ class Assignment {
   std::vector<InPlaceDecision> decisions_;
 };
 
-struct AssignOptions {
-  /// Where a plan takes more bytes in all, more values are made again instead of being kept (recompute.h); 0: none.
-  std::int64_t limit_bytes = 0;
+struct PlaceOptions {
+  PackEffort effort = PackEffort::Full;
   /// Bytes of each arena behind every value that nobody is to touch.
   std::int64_t guard_bytes = 0;
+  /// Large steps that need nothing of each other wait all the same where one lies in memory that the other used. This is
+  /// how much more than the smallest arena may be spent so that they need not: those that are near in the order first.
+  /// What costs nothing (1 KiB at most) is done with 0 as well. Not with PackEffort::Quick.
+  std::int64_t concurrency_bytes = 0;
+  /// Nothing is spent so that the plan takes more bytes than this in all; 0: no limit. Where the smallest plan takes more,
+  /// assign() makes more values again instead of keeping them (recompute.h).
+  std::int64_t limit_bytes = 0;
+};
+
+struct AssignOptions {
   /// Copies between memory spaces may go on beside other work (start_copies.h).
   bool start_copies = true;
+  PlaceOptions place;
 };
 
 /// Plans the memory of a module after fusion: gives each caller its own loops and branches, notes the plans of window
@@ -118,8 +130,7 @@ struct AssignOptions {
 Expected<Assignment> assign(hlo::Module&, const AssignOptions& = {});
 
 struct FinishOptions {
-  PackEffort effort = PackEffort::Full;
-  std::int64_t guard_bytes = 0;
+  PlaceOptions place;
   bool start_copies = true;
   bool free_parts = true;  ///< concatenates and slices may be free (parts.h)
 };
@@ -129,6 +140,6 @@ Expected<Assignment> finish(hlo::Module&, const FinishOptions&);
 
 /// Places the values of a module that assign() has prepared, without changing it: reading a dumped module again.
 /// Errors: FailedPrecondition, naming the place, where a copy is missing.
-Expected<Assignment> place(const hlo::Module&, PackEffort = PackEffort::Full, std::int64_t guard_bytes = 0);
+Expected<Assignment> place(const hlo::Module&, const PlaceOptions& = {});
 
 }  // namespace hloom::buffers

@@ -75,7 +75,7 @@ class Space {
 
   static bool takes(const Shelf& s, const Block& b) {
     return b.bytes <= s.bytes && b.address_alignment <= s.address_alignment && b.bytes >= kArenaAlignment &&
-           b.alignment == 1 && !overlap(s.taken, b.live);
+           b.alignment == 1 && !overlap(s.taken, b.live) && !are_beside(s.neighbours, b.neighbours);
   }
 
   const std::vector<Shelf>& shelves_;
@@ -141,6 +141,8 @@ Packing place_in_order(const Problem& p, const Order& order, std::int64_t most, 
 }
 
 }  // namespace
+
+bool are_beside(const Neighbours& a, const Neighbours& b) { return overlap(a.used, b.beside); }
 
 std::int64_t alignment_of(std::int64_t block_bytes) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::min(block_bytes, kArenaAlignment))));

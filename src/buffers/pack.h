@@ -8,6 +8,15 @@
 
 namespace hloom::buffers {
 
+/// Steps that may go on beside each other if they share no memory (concurrency.h), as points in time.
+struct Neighbours {
+  Intervals used;    ///< at which the memory is read or written
+  Intervals beside;  ///< of the steps that may go on beside those
+};
+
+/// Whether one is used by a step that may go on beside one that uses the other. The same either way round.
+bool are_beside(const Neighbours&, const Neighbours&);
+
 /// Bytes that are needed at some points in time.
 struct Block {
   std::int64_t bytes = 0;
@@ -15,6 +24,7 @@ struct Block {
   std::int64_t alignment = 1;  ///< at least this, a power of two, besides what its size asks for
   /// What its address must be a multiple of, a power of two: less than a line lets it lie on shelves.
   std::int64_t address_alignment = 64;
+  Neighbours neighbours = {};
 };
 
 /// Memory beside the arena that is there anyway and not in use at some points: a result's before it is written.
@@ -22,6 +32,7 @@ struct Shelf {
   std::int64_t bytes = 0;
   Intervals taken;
   std::int64_t address_alignment = 1;
+  Neighbours neighbours = {};
 };
 
 struct Packing {
@@ -38,7 +49,8 @@ std::int64_t alignment_of(std::int64_t block_bytes);
 /// Quick: one pass for each of two orders, for plans that are only compared.
 enum class PackEffort : std::uint8_t { Quick, Full };
 
-/// Places all blocks so that no two that are alive together overlap. Each in turn goes to the smallest gap among those
+/// Places all blocks so that no two that are alive together overlap, nor, of up to kMostInTable blocks (placed.h), two
+/// that are beside each other. Each in turn goes to the smallest gap among those
 /// placed before that it meets in time, on a shelf if one has room; several orders are tried (by size, by size times
 /// life, by life, by begin), each improved by placing earlier what sticks out, until one is as good as at the lower bound,
 /// and the smallest arena is kept.

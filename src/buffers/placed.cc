@@ -1,11 +1,11 @@
 #include "buffers/placed.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace hloom::buffers {
 namespace {
 
-constexpr std::size_t kMostInTable = 2048;  // blocks: half a megabyte
 constexpr std::int32_t kStretches = 256;
 
 }  // namespace
@@ -40,6 +40,20 @@ void Meetings::fill_table() {
     for (const Life& other : alive) note(life.n, other.n);
     alive.push_back(life);
   }
+  note_neighbours();
+}
+
+// At each point, those that are used there meet those that have it beside them.
+void Meetings::note_neighbours() {
+  std::unordered_map<std::int32_t, std::vector<std::size_t>> users;
+  for (std::size_t n = 0; n < blocks_.size(); ++n)
+    for (const Interval& i : blocks_[n].neighbours.used.parts())
+      for (std::int32_t p = i.begin; p < i.end; ++p) users[p].push_back(n);
+  for (std::size_t n = 0; n < blocks_.size(); ++n)
+    for (const Interval& i : blocks_[n].neighbours.beside.parts())
+      for (std::int32_t p = i.begin; p < i.end; ++p)
+        for (const std::size_t user : users[p])
+          if (user != n) note(n, user);
 }
 
 Placed::Placed(const Meetings& meetings) : meetings_(meetings) {

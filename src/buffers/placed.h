@@ -12,8 +12,11 @@ namespace hloom::buffers {
 /// Byte ranges [first, second).
 using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-/// Which blocks are alive together: a table, made once for all orders that are tried, for as many blocks as most programs
-/// have; of more, stretches of time.
+/// Blocks for which Meetings has a table: half a megabyte.
+inline constexpr std::size_t kMostInTable = 2048;
+
+/// Which blocks are alive together, or beside each other: a table, made once for all orders that are tried, for as many
+/// blocks as most programs have; of more, stretches of time, and neighbours do not count.
 class Meetings {
  public:
   explicit Meetings(const std::vector<Block>&);
@@ -33,6 +36,7 @@ class Meetings {
 
  private:
   void fill_table();
+  void note_neighbours();
   void note(std::size_t a, std::size_t b);
 
   const std::vector<Block>& blocks_;

@@ -112,7 +112,7 @@ struct Trial {
 
 std::optional<Trial> try_plan(const hlo::Module& module) {
   auto trial = module.clone();
-  auto assignment = finish(*trial, {PackEffort::Quick});
+  auto assignment = finish(*trial, {.place = {.effort = PackEffort::Quick}});
   if (!assignment) return std::nullopt;
   return Trial{std::move(trial), *std::move(assignment)};
 }

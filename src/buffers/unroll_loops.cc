@@ -55,7 +55,7 @@ Trial try_plan(const hlo::Module& module, bool with_starts) {
   if (with_starts) start_copies(*trial);
   const std::vector<InPlaceDecision> decisions = insert_copies(*trial);
   Trial result;
-  if (const auto placed = place(*trial, PackEffort::Quick)) result.arena_bytes = placed->arena_bytes();
+  if (const auto placed = place(*trial, {.effort = PackEffort::Quick})) result.arena_bytes = placed->arena_bytes();
   const Timeline timeline(*trial);
   for (const Instruction* loop : loops_of(*trial)) {
     std::unordered_set<std::string> inside;

@@ -12,6 +12,7 @@ namespace {
 Expected<compiler::MemoryDemands> demands_of(const Options& options) {
   compiler::MemoryDemands demands;
   demands.limit_bytes = options.memory_limit;
+  demands.concurrency_bytes = options.concurrency_memory;
   if (!options.budget.empty()) {
     const std::vector<std::byte> bytes = TRY(arrays::read_file(options.budget));
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

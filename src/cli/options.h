@@ -37,6 +37,7 @@ struct Options {
   std::vector<std::string> passes;
   std::string require_in_place;   ///< names with commas, or * for all updates; empty: none
   std::int64_t memory_limit = 0;  ///< bytes; 0: none
+  std::int64_t concurrency_memory = 0;  ///< bytes
   std::string budget, write_budget, against;  ///< paths; empty: none
   std::string script;             ///< of reduce: a shell command
   std::string stage, format;  ///< of show; no format: text

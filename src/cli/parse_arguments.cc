@@ -141,6 +141,10 @@ void add_memory(CLI::App& app, Options& o) {
                  "control group may have")
       ->option_text("SIZE")
       ->transform(CLI::AsSizeValue(false));
+  app.add_option("--concurrency-memory", o.concurrency_memory,
+                 "Bytes that the arena may take beyond the fewest so that independent steps need not wait for memory")
+      ->option_text("SIZE")
+      ->transform(CLI::AsSizeValue(false));
   app.add_option("--budget", o.budget, "Refuse a program that takes more, or copies more, than this file allows")
       ->option_text("FILE");
 }

@@ -129,6 +129,7 @@ std::string_view useless_with_interpret(const Options& options) {
   if (options.perf) return "--perf";
   if (!options.require_in_place.empty()) return "--require-in-place";
   if (options.memory_limit > 0) return "--memory-limit";
+  if (options.concurrency_memory > 0) return "--concurrency-memory";
   if (options.time) return "--time";
   if (!options.dump.empty()) return "--dump";
   if (!options.cpu.empty()) return "--cpu";

@@ -95,9 +95,10 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& w
   MemoryDemands demands = options.memory;
   if (demands.limit_bytes == 0 && options.generate_code) demands.limit_bytes = runtime::memory_limit_bytes();
   // Watched runs and taps go step by step.
-  c.assignment = TRY(buffers::assign(*c.module, {.limit_bytes = demands.limit_bytes,
-                                                 .guard_bytes = options.check_memory ? kGuardBytes : 0,
-                                                 .start_copies = !options.taps && !options.check_memory}));
+  c.assignment = TRY(buffers::assign(*c.module, {.start_copies = !options.taps && !options.check_memory,
+                                                 .place = {.guard_bytes = options.check_memory ? kGuardBytes : 0,
+                                                           .concurrency_bytes = demands.concurrency_bytes,
+                                                           .limit_bytes = demands.limit_bytes}}));
   TRY(check_demands(c.assignment, demands));
   if (options.regions) fusion::mark_regions(*c.module);
   stages.dump("buffers");

@@ -141,6 +141,7 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
   compile_options.threads = options.pool != nullptr ? options.pool->num_threads() : options.threads;
   compile_options.cpu = options.cpu;
   compile_options.memory.limit_bytes = options.memory_limit_bytes;
+  compile_options.memory.concurrency_bytes = options.concurrency_memory_bytes;
   compile_options.memory.in_place = options.require_in_place;
   if (!options.memory_budget.empty())
     compile_options.memory.budget = TRY(compiler::parse_budget(options.memory_budget, "CompileOptions::memory_budget"));

@@ -23,6 +23,8 @@ struct MemoryDemands {
   /// Most bytes of parameters, results, constants and arena together; 0: what the control group of the process may
   /// have, for a program that is to run.
   std::int64_t limit_bytes = 0;
+  /// What the arena may take beyond the smallest so that independent steps need not wait for each other's memory.
+  std::int64_t concurrency_bytes = 0;
   MemoryBudget budget;
 };
 

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "buffers/concurrency.h"
 #include "buffers/report.h"
 #include "compiler/memory_page.h"
 #include "hlo/source_place.h"
@@ -160,6 +161,8 @@ std::string memory_text(const buffers::Assignment& assignment) {
   if (report.peak_at != nullptr) out << ", at " << report.peak_at->name();
   out << "\nlost to gaps: " << report.unused_bytes << " (" << percent(report.unused_bytes, assignment.arena_bytes())
       << "); no packing of this schedule takes less than " << assignment.lower_bound() << "\n";
+  if (const buffers::PairCounts pairs = buffers::count_pairs(assignment); pairs.all > 0)
+    out << "pairs of independent large steps: " << pairs.all << ", kept apart by shared memory: " << pairs.kept_apart << "\n";
   for (const buffers::ArenaBlock* owner : report.owners) {
     out << "  " << owner->bytes << ":";
     for (const std::string& value : owner->values) out << " " << value;
@@ -222,6 +225,9 @@ ordered_json memory_object(const buffers::Assignment& assignment) {
   json["lower_bound_bytes"] = assignment.lower_bound();
   json["gap_bytes"] = report.unused_bytes;
   json["lent_bytes"] = lent_bytes(assignment);
+  const buffers::PairCounts pairs = buffers::count_pairs(assignment);
+  json["independent_pairs"] = pairs.all;
+  json["pairs_kept_apart"] = pairs.kept_apart;
   json["peak"] = to_json(report, assignment, places);
   json["timeline"] = ordered_json::array();
   for (const buffers::TimelineEntry& e : report.timeline)
