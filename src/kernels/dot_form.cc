@@ -24,7 +24,7 @@ constexpr double kGatherLane = 0.6;   // to copy a lane that is not beside the l
 constexpr double kApartLane = 2.5;    // to fetch it for one use, or where all lanes fall into few cache sets
 constexpr double kCopyLane = 0.12;    // to copy an element, vectors at a time
 constexpr double kCopyStep = 12;      // for each step of a panel, where panels are copied together
-constexpr double kScatterLane = 1.5;
+constexpr double kScatterLane = 1.5, kScatterApart = 5;  // and where all lanes fall into few cache sets
 constexpr double kFoldLanes = 8;      // to fold the partial sums of one element
 constexpr double kTileStart = 25;
 constexpr double kSumNear = 1.5, kSumFar = 4;  // to store a vector of sums, or take it from scratch and back
@@ -140,12 +140,20 @@ double rows_again(const View& v, const DotForm& form) {
   return second ? 0 : load_rows(v, form);
 }
 
+// Cycles to load the rows' elements of a step.
+double row_loads(const View& v, const DotForm& form, std::int64_t rows) {
+  // Steps that lie apart push each other out before the next tile has what lies beside.
+  const bool apart = !form.pack_rows && v.row.plain && v.row_row == 1 && v.row_sum != 1 &&
+                     !rows_fit(steps_at_once(v, form), std::abs(v.row_sum) * v.width, kPage, 10);
+  return static_cast<double>(rows) * 0.5 + (apart ? kNear[1] : 0);
+}
+
 // Cycles of one k of a tile.
-double step_cycles(std::int64_t rows, std::int64_t vectors, std::int64_t chains, double lane_load) {
+double step_cycles(std::int64_t rows, std::int64_t vectors, std::int64_t chains, double row_loads, double lane_load) {
   const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
   // The broadcast of a row's element used once, or a vector used once, is part of the multiply-add.
   const double instructions = r * v + (vectors > 1 && rows > 1 ? r + v : 1) + 2;
-  const double loads = r * 0.5 + v * lane_load;
+  const double loads = row_loads + v * lane_load;
   return std::max({r * v * 0.5, loads, instructions / 6, 4.0 / static_cast<double>(chains)}) + 0.1 * loads;
 }
 
@@ -168,7 +176,7 @@ double tiles_cycles(const View& view, const DotForm& form) {
   for (const DotRun& v : balanced_runs(vectors, form.vectors))
     for (const DotRun& r : balanced_runs(view.rows, form.rows)) {
       const auto count = static_cast<double>(v.count * r.count), size = static_cast<double>(v.size * r.size);
-      const double step = step_cycles(r.size, v.size, form.chains, view.rows > r.size || form.share_panels || !beside ? again : kNear[0]);
+      const double step = step_cycles(r.size, v.size, form.chains, row_loads(view, form, r.size), view.rows > r.size || form.share_panels || !beside ? again : kNear[0]);
       cycles += count * (steps * step + starts * (kTileStart + size * start));
     }
   return cycles;
@@ -215,7 +223,8 @@ double gather_cycles(const View& v) {
 
 double store_cycles(const View& v) {
   const auto elements = static_cast<double>(v.rows * v.lanes);
-  return v.out_lane == 1 || v.lanes == 1 ? elements / 16 : elements * kScatterLane;
+  if (v.out_lane == 1 || v.lanes == 1) return elements / 16;
+  return elements * (rows_fit(32, std::abs(v.out_lane) * v.width, kPage, 10) ? kScatterLane : kScatterApart);
 }
 
 struct Chosen {
