@@ -1,4 +1,4 @@
-// Grids that follow the split of a layout.
+// Grids: as long as their loops, and such that they follow the split of a layout.
 #pragma once
 
 #include "hloom/shape.h"
@@ -17,5 +17,10 @@ std::int64_t parts_of(const Shape& result);
 /// for kernels whose blocks follow that dimension: rows, dots, sorts. Other splits, and grids of fewer blocks than parts, stay
 /// even parts.
 void follow_split(Kernel&, const Shape& result);
+
+/// Makes a finished kernel's grid as long as that of its shared loops which has most to do, and all others' as long at most:
+/// threads get equal ranges of blocks, and where most blocks are empty, most threads have nothing to do. Needs: no cuts. The
+/// kernel's block_cost is the caller's to set.
+void even_blocks(Kernel&);
 
 }  // namespace hloom::kernels

@@ -33,6 +33,7 @@ constexpr std::size_t kMaxBoxes = 48;
 constexpr int kMaxRounds = 6;
 constexpr std::int64_t kBlockBytes = 32 * 1024;
 constexpr std::int64_t kSerialBytes = 128 * 1024;
+constexpr std::int64_t kLeastShared = 8;  // iterations of a shared loop, where it could have more
 
 /// A loop before merging: adds offset + stride·v to dimension `dim` of the domain, v in [from, to).
 struct Axis {
@@ -609,13 +610,21 @@ class NestPlanner {
     return done;
   }
 
-  // The first loop that is long enough goes outermost, else the longest; the one by lanes stays.
+  // The first loop that is long enough goes outermost, else the longest; the one by lanes stays. Of one that goes out past
+  // another some iterations stay inside, so that what is turned over is written some cache lines at a time.
   void share_out(std::vector<Walk>& walks) const {
     std::size_t grid = 0;
     for (std::size_t w = 1; w + 1 < walks.size(); ++w)
       if (walks[grid].count < blocks_ && walks[w].count > walks[grid].count) grid = w;
-    std::rotate(walks.begin(), walks.begin() + static_cast<std::ptrdiff_t>(grid),
-                walks.begin() + static_cast<std::ptrdiff_t>(grid) + 1);
+    Walk out = walks[grid];
+    std::int64_t inside = grid > 0 && out.step > 1 ? 4 : 1;
+    while (inside > 1 && (out.count % inside != 0 || out.count / inside < kLeastShared)) inside /= 2;
+    out.count /= inside;
+    out.step *= inside;
+    walks[grid].count = inside;
+    walks[grid].from = 0;
+    if (inside == 1) walks.erase(walks.begin() + static_cast<std::ptrdiff_t>(grid));
+    walks.insert(walks.begin(), out);
   }
 
   static std::int64_t first_of(const Shaped& s, std::size_t g) {
@@ -825,8 +834,9 @@ Expected<Kernel> plan_fusion(const Instruction& fusion) {
   TRY(plan_roots(b, fusion, places, grid));
   Kernel kernel = std::move(b).finish();
   kernel.blocks = grid.blocks;
-  kernel.block_cost = bytes / grid.blocks;
   kernel.cuts = std::move(grid.cuts);
+  if (kernel.cuts.empty()) even_blocks(kernel);
+  kernel.block_cost = bytes / kernel.blocks;
   if (kernel.cuts.empty()) follow_first_split(kernel, roots);
   if (grid.scatter.scratch_bytes > 0) {
     kernel.scratch_bytes = grid.scatter.scratch_bytes;

@@ -325,6 +325,42 @@ TEST(PlanFusion, ARollIsTwoLoopsWithoutBranches) {
   EXPECT_NE(kernel.find("by"), kernel.rfind("by")) << kernel;
 }
 
+// Of a nest.
+std::int64_t iterations(const Loop& loop) {
+  std::int64_t inside = 0;
+  for (const Statement& s : loop.body)
+    if (const auto* inner = std::get_if<Loop>(&s.of)) inside += iterations(*inner);
+  return (loop.to - loop.from) * std::max<std::int64_t>(inside, 1);
+}
+
+// Threads get equal ranges of blocks: the loop with most to do has work in each of them.
+TEST(PlanFusion, NoBlockOfALargeGridIsEmpty) {
+  const char* const programs[] = {
+      "ENTRY e { p = f32[1000,1000] parameter(0)\n ROOT r = f32[1000,1000] transpose(p), dimensions={1,0} }",
+      "ENTRY e { p = f32[4096,300] parameter(0)\n ROOT r = f32[300,4096] transpose(p), dimensions={1,0} }",
+      "ENTRY e { p = f32[300,2000] parameter(0)\n ROOT r = f32[300,2000] reverse(p), dimensions={0} }",
+      "ENTRY e { p = f32[60,3000] parameter(0)\n c = f32[] constant(0)\n ROOT r = f32[62,4000] pad(p, c), padding=1_1x500_500 }",
+  };
+  for (const std::string text : programs) {
+    SCOPED_TRACE(text);
+    const auto module = parse(text);
+    ASSERT_TRUE(fusion::fuse(*module));
+    const auto kernel = plan(*module->entry()->root());
+    ASSERT_TRUE(kernel);
+    ASSERT_GT(kernel->blocks, 1);
+    std::int64_t most = 0, used = 0;
+    for (const Statement& s : kernel->body) {
+      const auto* loop = std::get_if<Loop>(&s.of);
+      if (loop == nullptr) continue;
+      const std::int64_t work = iterations(*loop);
+      if (work <= most) continue;
+      most = work;
+      used = (loop->to - loop->from + loop->block - 1) / loop->block;
+    }
+    EXPECT_EQ(used, kernel->blocks) << print(*kernel);
+  }
+}
+
 TEST(PlanFusion, ElementwiseWorkIsOneLoop) {
   const std::string kernel = single_kernel(
       "ENTRY main { p = f32[4,5,6] parameter(0)\n q = f32[120] reshape(p)\n r = f32[120] negate(q)\n"

@@ -8,6 +8,7 @@
 #include "base/try.h"
 #include "hlo/reduce_order.h"
 #include "kernels/elements.h"
+#include "kernels/follow_split.h"
 
 namespace hloom::kernels {
 namespace {
@@ -33,7 +34,8 @@ class Planner {
     if (bytes > 0) TRY(loops(blocks));
     Kernel kernel = std::move(b_).finish();
     kernel.blocks = bytes > 0 ? blocks : 0;
-    kernel.block_cost = bytes * (f_.members + f_.results) / blocks;
+    even_blocks(kernel);
+    kernel.block_cost = bytes * (f_.members + f_.results) / std::max<std::int64_t>(kernel.blocks, 1);
     return kernel;
   }
 

@@ -188,7 +188,8 @@ Expected<Kernel> over_lines(Builder& b, LineSorter& sorter) {
   }
   Kernel kernel = std::move(b).finish();
   kernel.blocks = blocks;
-  kernel.block_cost = lines * n * 256 / blocks;
+  even_blocks(kernel);
+  kernel.block_cost = lines * n * 256 / kernel.blocks;
   kernel.scratch_bytes = 2 * n * static_cast<std::int64_t>(sizeof(std::int32_t));
   kernel.scratch_type = DType::S32;
   return kernel;
