@@ -15,10 +15,16 @@
 namespace hloom {
 namespace {
 
-void fill(hlo::Literal& literal, std::mt19937_64& random, bool finite) {
+enum class Values : std::uint8_t { Small, WithOddKernels, AllBytes };
+
+void fill(hlo::Literal& literal, std::mt19937_64& random, Values values) {
   const std::int64_t n = literal.num_elements();
+  if (values == Values::AllBytes) {
+    for (std::byte& b : literal.mutable_bytes()) b = static_cast<std::byte>(random());
+    return;
+  }
   for (std::int64_t k = 0; k < n; ++k) put(literal, k, static_cast<double>(static_cast<int>(random() % 7) - 3));
-  if (finite) return;
+  if (values == Values::Small) return;
   for (const double odd : {double{INFINITY}, -double{INFINITY}, double{NAN}})
     put(literal, static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)), odd);
 }
@@ -37,7 +43,7 @@ std::string program(const Form& f, const std::string& type, bool constant_kernel
          "[" + f.result + "]" + f.result_layout + " convolution(p, q), window={" + f.window + "}, dim_labels=" + f.labels + f.groups + " }";
 }
 
-void expect_as_interpreted(const std::string& text, bool finite, int threads) {
+void expect_as_interpreted(const std::string& text, Values values, int threads) {
   SCOPED_TRACE(text);
   auto module = compiler::read_program(text);
   ASSERT_TRUE(module) << module.error().message();
@@ -45,7 +51,8 @@ void expect_as_interpreted(const std::string& text, bool finite, int threads) {
   std::vector<hlo::Literal> arguments;
   for (const hlo::Instruction* p : (*module)->entry()->parameters()) {
     arguments.emplace_back(p->shape());
-    fill(arguments.back(), random, finite || p->parameter_number() == 0);
+    const bool small = values == Values::WithOddKernels && p->parameter_number() == 0;
+    fill(arguments.back(), random, small ? Values::Small : values);
   }
   const auto want = interp::interpret(**module, arguments);
   ASSERT_TRUE(want) << want.error().message();
@@ -102,27 +109,52 @@ const Form kLargeForms[] = {
 
 TEST(CompiledConvolutions, LargeOnesGiveTheInterpretersValues) {
   for (const Form& form : kLargeForms) {
-    for (const int threads : {1, 3}) expect_as_interpreted(program(form, "f32"), true, threads);
-    for (const char* type : {"f64", "bf16", "s32"}) expect_as_interpreted(program(form, type), true, 2);
+    for (const int threads : {1, 3}) expect_as_interpreted(program(form, "f32"), Values::Small, threads);
+    for (const char* type : {"f64", "bf16", "s32"}) expect_as_interpreted(program(form, type), Values::Small, 2);
   }
 }
 
 TEST(CompiledConvolutions, GiveTheInterpretersValues) {
   for (const Form& form : kForms) {
-    for (const int threads : {1, 3}) expect_as_interpreted(program(form, "f32"), true, threads);
-    for (const char* type : {"f64", "bf16", "f16", "s32", "s8", "u16"}) expect_as_interpreted(program(form, type), true, 2);
+    for (const int threads : {1, 3}) expect_as_interpreted(program(form, "f32"), Values::Small, threads);
+    for (const char* type : {"f64", "bf16", "f16", "s32", "s8", "u16"}) expect_as_interpreted(program(form, type), Values::Small, 2);
   }
+}
+
+// Bytes of any value, with sign and without, as they are and widened: where a processor has products of four at a time.
+TEST(CompiledConvolutions, OfAllBytes) {
+  const Form forms[] = {
+      {"2,9,8,12", "3,2,12,20", "2,7,7,20", "size=3x2", "b01f_01io->b01f"},
+      {"2,16,16,8", "3,3,8,37", "2,16,16,37", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"},
+      {"2,16,16,8", "3,3,8,37", "2,8,8,37", "size=3x3 stride=2x2 pad=0_1x0_1 rhs_reversal=1x1", "b01f_01io->b01f"},
+      {"1,16,18,32", "3,3,16,32", "1,16,18,32", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f", "", ", feature_group_count=2"},
+      {"2,16,16,6", "3,3,6,40", "2,16,16,40", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"},
+      {"2,9,8,64", "1,1,64,50", "2,9,8,50", "size=1x1", "b01f_01io->b01f"},
+      {"2,8,10,10", "40,8,3,3", "2,40,8,8", "size=3x3", "bf01_oi01->bf01"},
+      {"50,52", "52,70", "50,70", "", "bf_io->bf"},
+  };
+  const std::pair<const char*, const char*> types[] = {{"s8", "s8"}, {"u8", "s8"}, {"s8", "u8"}, {"u8", "u8"}};
+  for (const Form& f : forms)
+    for (const auto& [input, kernel] : types)
+      for (const bool widened : {false, true}) {
+        const std::string p = std::string("[") + f.input + "]", q = std::string("[") + f.kernel + "]";
+        const std::string wide = " w = s32" + p + " convert(p)\n v = s32" + q + " convert(q)\n";
+        const std::string text = std::string("HloModule m\nENTRY e { p = ") + input + p + " parameter(0)\n q = " + kernel + q + " parameter(1)\n" +
+                                 (widened ? wide : "") + " ROOT r = s32[" + f.result + "] convolution(" + (widened ? "w, v" : "p, q") +
+                                 "), window={" + f.window + "}, dim_labels=" + f.labels + f.groups + " }";
+        expect_as_interpreted(text, Values::AllBytes, 2);
+      }
 }
 
 TEST(CompiledConvolutions, LeaveOutWhatTheInputLacks) {
   for (const Form& form : kForms) {
-    for (const char* type : {"f32", "bf16", "f16"}) expect_as_interpreted(program(form, type), false, 2);
-    expect_as_interpreted(program(form, "f64"), false, 1);
+    for (const char* type : {"f32", "bf16", "f16"}) expect_as_interpreted(program(form, type), Values::WithOddKernels, 2);
+    expect_as_interpreted(program(form, "f64"), Values::WithOddKernels, 1);
   }
 }
 
 TEST(CompiledConvolutions, OfConstantKernels) {
-  for (const Form& form : kForms) expect_as_interpreted(program(form, "f32", true), true, 1);
+  for (const Form& form : kForms) expect_as_interpreted(program(form, "f32", true), Values::Small, 1);
 }
 
 }  // namespace

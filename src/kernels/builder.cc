@@ -205,6 +205,15 @@ Value Builder::load(const Place& place, const std::vector<Index>& point, Value m
   return load_linear(place.argument, linear_index(place, point), place.shape.dtype(), mask);
 }
 
+Value Builder::load_word(const Place& place, const std::vector<Index>& point) {
+  Index index = recombine(linear_index(place, point));
+  const auto divides = [](const Index::Term& t) { return t.coefficient % 4 == 0; };
+  if (index.offset % 4 != 0 || !std::ranges::all_of(index.terms, divides)) return kNoValue;
+  index.offset /= 4;
+  for (Index::Term& t : index.terms) t.coefficient /= 4;
+  return load_linear(place.argument, index, DType::S32);
+}
+
 void Builder::store_linear(int argument, const Index& given, Value value, Value mask) {
   const Index index = recombine(given);
   note_access(index, kernel_.type(value), true, mask != kNoValue);

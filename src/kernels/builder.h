@@ -93,6 +93,9 @@ class Builder {
   /// Quotient and remainder of a nonnegative index by d; without a line where ranges tell. d = 0 is an extent
   /// without elements, whose indices nobody uses.
   std::pair<Index, Index> divmod(const Index&, std::int64_t d);
+  /// The four bytes from an element on, as s32, lowest first; none where the address is not seen to be a multiple of four
+  /// from the argument's. Needs: elements of a byte each, an argument of bytes.
+  Value load_word(const Place&, const std::vector<Index>& point);
   /// The coordinates of a row-major linear index.
   std::vector<Index> delinearise(const Index& linear, const std::vector<std::int64_t>& dims);
   static Index linearise(const std::vector<Index>& point, const std::vector<std::int64_t>& dims);

@@ -174,9 +174,10 @@ Value DotBuilder::first_lanes(const Index& lane, std::int64_t valid) {
   return b_.line(std::move(less), DType::Pred);
 }
 
-Value DotBuilder::multiply_add(Value a, Value b, Value sum) {
-  if (type_ == DType::F32 || type_ == DType::F64 || fusion_.byte_steps > 0) return b_.multiply_add(a, b, sum);
-  return b_.line(Opcode::Add, type_, {sum, b_.line(Opcode::Multiply, type_, {a, b})});
+Value DotBuilder::multiply_add(Value of_row, Value of_lanes, Value sum) {
+  if (fusion_.byte_steps > 0 && both_unsigned()) return b_.multiply_add(of_lanes, of_row, sum);
+  if (type_ == DType::F32 || type_ == DType::F64 || fusion_.byte_steps > 0) return b_.multiply_add(of_row, of_lanes, sum);
+  return b_.line(Opcode::Add, type_, {sum, b_.line(Opcode::Multiply, type_, {of_row, of_lanes})});
 }
 
 // --- Folds ---------------------------------------------------------------------------------------------------------

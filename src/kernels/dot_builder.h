@@ -62,7 +62,7 @@ class DotBuilder {
   void end_lanes();
   /// Which of a vector's lanes are elements; none where all are.
   Value first_lanes(const Index& lane, std::int64_t valid);
-  Value multiply_add(Value a, Value b, Value sum);
+  Value multiply_add(Value of_row, Value of_lanes, Value sum);
   Expected<Value> row_operand(Value mask = kNoValue) {
     return form_.swapped ? elements_.rhs(p_.axes, at_, mask) : elements_.lhs(p_.axes, at_, mask);
   }
@@ -87,9 +87,13 @@ class DotBuilder {
   Expected<Value> packed_lane_operand(Value mask);
   using Operand = std::function<Expected<Value>(Value mask)>;
   Expected<Value> four_bytes(const Operand&, Value mask);
-  /// Whether rows are 128 more than they are, and what that adds to sums is taken off.
-  bool corrects() const { return fusion_.byte_steps > 0 && !(form_.swapped ? fusion_.rhs_unsigned : fusion_.lhs_unsigned); }
+  /// Whether rows are 128 more or less than they are, and what that adds to sums is taken off again.
+  bool both_unsigned() const { return fusion_.lhs_unsigned && fusion_.rhs_unsigned; }
+  bool corrects() const {
+    return fusion_.byte_steps > 0 && (both_unsigned() || !(form_.swapped ? fusion_.rhs_unsigned : fusion_.lhs_unsigned));
+  }
   Expected<> correct(const Group&);
+  Expected<std::vector<Value>> correct_axis(std::size_t axis, const Group&, const Index& lane, Value by, std::vector<Value> sums);
   /// Where a group's panel begins.
   Index panel_of(const Group&) const;
   Index sum_place(const Tile&, std::int64_t row, std::int64_t vector) const;

@@ -145,7 +145,7 @@ double row_loads(const View& v, const DotForm& form, std::int64_t rows) {
   // Steps that lie apart push each other out before the next tile has what lies beside.
   const bool apart = !form.pack_rows && v.row.plain && v.row_row == 1 && v.row_sum != 1 &&
                      !rows_fit(steps_at_once(v, form), std::abs(v.row_sum) * v.width, kPage, 10);
-  return static_cast<double>(rows) * 0.5 + (apart ? kNear[1] : 0);
+  return static_cast<double>(rows) * (v.row.words && !form.pack_rows ? 1 : 0.5) + (apart ? kNear[1] : 0);
 }
 
 // Cycles of one k of a tile.
@@ -256,15 +256,15 @@ std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
     add(true, at_once, block);
     ways.back().share_panels = true;
   };
+  const bool may_share = v.shared > 1 && !form.pack_rows && form.sum_block == 0 && v.lanes > 1 && v.lane_lane != 0;
+  if (may_share && (large || form.pack_all || !v.beside())) {
+    add_shared(false, false);
+    if (may_block) add_shared(true, true);
+  }
   if (form.pack_all) {
     add(true, false, false);
     if (may_block && large) add(true, true, true);
     return ways;
-  }
-  const bool may_share = v.shared > 1 && !form.pack_rows && form.sum_block == 0 && v.lanes > 1 && v.lane_lane != 0;
-  if (may_share && (large || !v.beside())) {
-    add_shared(false, false);
-    if (may_block) add_shared(true, true);
   }
   if (!v.beside()) {
     add(v.rows > 8 && v.lanes > 1, false, false);
@@ -301,9 +301,10 @@ Chosen choose_tiles(const DotProblem& problem, bool swapped, const DotFusion& fu
   form.chains = exact > 0 ? 1 : chains_for(v);
   form.sum_block = exact;
   form.pack_all = fusion.byte_steps > 0;
-  const bool convert_rows = form.pack_all || ((v.row.narrow || !v.row.plain) && v.rows * v.sum >= 64);
+  const bool convert_rows = (v.row.narrow || !v.row.plain) && (form.pack_all || v.rows * v.sum >= 64);
   const bool gather_rows = v.row.plain && v.row_row == 1 && v.row_sum != 1 && v.rows * v.sum * width > kSecondCache / 4;
-  for (const bool pack_rows : {convert_rows, convert_rows || gather_rows}) {
+  const bool turn_rows = form.pack_all && v.sums.size() == 1;  // once, not for each group of vectors
+  for (const bool pack_rows : {convert_rows, convert_rows || gather_rows || turn_rows}) {
     form.pack_rows = pack_rows;
     consider_ways(v, form, unit, best);
   }
@@ -426,7 +427,9 @@ DotForm choose_form(const DotProblem& problem, const DotFusion& fusion, const Ve
   const VectorUnit reference;
   const bool cheaper = choose_tiles(problem, true, fusion, reference).cycles <
                        choose_tiles(problem, false, fusion, reference).cycles * 0.98;
-  const bool swap = fusion.rhs_unsigned || (cheaper && !fusion.lhs_unsigned);
+  // Rows are what is without sign, or, of sums over several axes, what lies in words.
+  const bool both = fusion.lhs_unsigned == fusion.rhs_unsigned, words = fusion.byte_steps > 0 && view.sums.size() > 1;
+  const bool swap = !words && (both ? cheaper : fusion.rhs_unsigned);
   Chosen best = choose_tiles(problem, swap, fusion, reference);
   const bool fold = exact == 0 && fusion.byte_steps == 0 && may_fold(problem, fusion.sum_type) &&
                     choose_fold(problem, width, reference).cycles < best.cycles;

@@ -33,7 +33,7 @@ struct DotForm {
   std::int64_t chains = 1;   ///< sums that alternate over k, where a tile has too few to keep the units busy
   bool pack_rows = false;    ///< a cell's rows are copied, converted, before they are used
   bool pack_lanes = false;   ///< a group's panel is copied so that a step's vectors lie together
-  bool pack_all = false;     ///< both are packed whatever they are: a packed element is four bytes
+  bool pack_all = false;     ///< what is packed, panels always, are four bytes at a time
   bool pack_at_once = false; ///< all panels of a cell together, step by step, instead of one after the other
   bool share_panels = false;  ///< a panel serves all indices of the outer axes that it does not depend on
   std::int64_t sum_outer = 0;  ///< of so many summed axes, the outermost, one index is done at a time

@@ -139,7 +139,8 @@ constexpr std::uint64_t kFour128 = 0x80808080;
 
 Expected<Value> DotBuilder::packed_row_operand() {
   if (fusion_.byte_steps == 0) return row_operand();
-  const Value word = TRY(four_bytes([&](Value mask) { return row_operand(mask); }, kNoValue));
+  const bool words = form_.swapped ? p_.rhs.words : p_.lhs.words;
+  const Value word = TRY(words ? elements_.word(form_.swapped ? 1 : 0, p_.axes, at_) : four_bytes([&](Value mask) { return row_operand(mask); }, kNoValue));
   return corrects() ? b_.line(Opcode::Xor, DType::S32, {word, b_.constant(DType::S32, kFour128)}) : word;
 }
 
@@ -148,23 +149,41 @@ Expected<Value> DotBuilder::packed_lane_operand(Value mask) {
   return four_bytes([&](Value own) { return lane_operand(own); }, mask);
 }
 
-// Σ (a + 128)·b is 128·Σ b too much: for each lane of the group, of the steps that are packed.
+// Σ (a + 128)·b is 128·Σ b too much, and Σ (a - 128)·b so much too little: for each lane of the group, of the steps that are
+// packed.
 Expected<> DotBuilder::correct(const Group& g) {
   const Index lane = begin_lanes(form_.lanes);
-  const Value zero = b_.constant(type_, 0), by = b_.constant(type_, kFour128);
-  set_sum(begin_part(block_, block_length_));
-  for (std::int64_t j = 0; j < g.vectors; ++j) {
-    const Value sum = b_.add_carry(zero);
-    const Index at = panel_of(g) + sum_index() * (g.vectors * form_.lanes) + lane + j * form_.lanes;
-    b_.set_next(static_cast<std::size_t>(j), b_.multiply_add(by, b_.load_linear(scratch_, at + written_, type_), sum));
-  }
-  std::vector<Value> sums;
-  for (const Carry& c : b_.loop().carries) sums.push_back(c.result);
-  b_.end_loop();
+  const Value by = b_.constant(type_, kFour128);
+  std::vector<Value> sums(static_cast<std::size_t>(g.vectors), b_.constant(type_, 0));
+  sums = TRY(correct_axis(first_sum_, g, lane, by, std::move(sums)));
   for (std::int64_t j = 0; j < g.vectors; ++j)
     b_.store_linear(scratch_, lane + j * form_.lanes + corrections_base_, b_.line(Opcode::Negate, type_, {sums[static_cast<std::size_t>(j)]}));
   end_lanes();
   return {};
+}
+
+Expected<std::vector<Value>> DotBuilder::correct_axis(std::size_t axis, const Group& g, const Index& lane, Value by, std::vector<Value> sums) {
+  const bool innermost = axis + 1 == p_.axes.size();
+  const Index at = innermost ? begin_part(block_, block_length_) : index_of(b_.begin_loop(0, p_.extent(axis)));
+  std::vector<Value> inside;
+  for (const Value sum : sums) inside.push_back(b_.add_carry(sum));
+  if (innermost) {
+    set_sum(at);
+    for (std::int64_t j = 0; j < g.vectors; ++j) {
+      const Index from = panel_of(g) + sum_index() * (g.vectors * form_.lanes) + lane + j * form_.lanes;
+      Value& sum = inside[static_cast<std::size_t>(j)];
+      sum = multiply_add(by, b_.load_linear(scratch_, from + written_, type_), sum);
+    }
+  } else {
+    at_[axis] = at;
+    inside = TRY(correct_axis(axis + 1, g, lane, by, std::move(inside)));
+  }
+  for (std::size_t j = 0; j < sums.size(); ++j) {
+    b_.set_next(j, inside[j]);
+    sums[j] = b_.loop().carries[j].result;
+  }
+  b_.end_loop();
+  return sums;
 }
 
 // --- Sums ----------------------------------------------------------------------------------------------------------

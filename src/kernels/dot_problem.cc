@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/fail.h"
 #include "base/try.h"
 #include "hlo/convolutions.h"
 
@@ -83,6 +84,13 @@ const Instruction& widened(const Instruction& operand) {
   return wide ? *operand.operand(0) : operand;
 }
 
+const Place& operand_place(const Instruction& fusion, const Places& places, std::int64_t n, const ShapeIndex& leaf) {
+  std::size_t at = 0;
+  for (std::int64_t o = 0; o < n; ++o) at += static_cast<std::size_t>(num_leaves(fusion.operand(o)->shape()));
+  const auto indices = leaf_indices(fusion.operand(n)->shape());
+  return places.operands[at + static_cast<std::size_t>(std::ranges::find(indices, leaf) - indices.begin())];
+}
+
 // The largest magnitude of an operand's elements, if it is a short integer or was converted from one; else 0.
 std::int64_t largest_magnitude(const Instruction& operand) {
   const DType type = widened(operand).shape().dtype();
@@ -132,28 +140,58 @@ bool may_sum_bytes(const DotFusion& fusion) {
   const Instruction& dot = *fusion.dot;
   if (!is_integral(dot.shape().dtype())) return false;
   const Instruction &lhs = *dot.operand(0), &rhs = *dot.operand(1);
-  const auto fits = [](const Instruction& i) { return largest_magnitude(i) > 1; };
-  const auto is_unsigned_byte = [](const Instruction& i) { return widened(i).shape().dtype() == DType::U8; };
-  return fits(lhs) && fits(rhs) && !(is_unsigned_byte(lhs) && is_unsigned_byte(rhs));
+  return largest_magnitude(lhs) > 1 && largest_magnitude(rhs) > 1;
 }
 
-std::optional<DotProblem> sum_as_bytes(DotFusion& fusion, const DotProblem& problem) {
+const Place* place_of_operand(const DotFusion& fusion, const Places& places, std::int64_t number) {
+  const Instruction& operand = widened(*fusion.dot->operand(number));
+  if (operand.opcode() != Opcode::Parameter || !operand.shape().is_array()) return nullptr;
+  return &operand_place(*fusion.fusion, places, operand.parameter_number(), {});
+}
+
+namespace {
+
+// Whether four steps of the innermost summed axis are four bytes in memory, and all words lie whole numbers of words apart.
+bool lies_in_words(const DotFusion& fusion, const DotProblem& problem, const Places& places, std::int64_t number) {
+  const Place* place = place_of_operand(fusion, places, number);
+  const DotOperand& operand = number == 0 ? problem.lhs : problem.rhs;
+  if (place == nullptr || !operand.plain || place->byte_offset % 4 != 0 || problem.axes.back().extent % 4 != 0) return false;
+  if (place->shape.dtype() != DType::S8 && place->shape.dtype() != DType::U8) return false;
+  const auto stride = [&](const DotAxis& a) { return number == 0 ? a.lhs : a.rhs; };
+  const auto whole = [&](const DotAxis& a) { return &a == &problem.axes.back() ? stride(a) == 1 : stride(a) % 4 == 0; };
+  return std::ranges::all_of(problem.axes, whole);
+}
+
+// Strides of an operand in words.
+void count_words(DotProblem& problem, bool words, DotOperand& operand, std::int64_t DotAxis::*stride) {
+  operand.words = words;
+  operand.narrow = !words;
+  problem.axes.back().*stride *= 4;
+  if (!words) return;
+  for (DotAxis& a : problem.axes) a.*stride /= 4;
+}
+
+}  // namespace
+
+std::optional<DotProblem> sum_as_bytes(DotFusion& fusion, const DotProblem& problem, const Places& places) {
   constexpr std::int64_t kShortest = 16, kLeastRows = 4;  // what packing is worth
   const DType type = fusion.dot->shape().dtype();
-  const std::int64_t steps = problem.sum_extent();
-  const bool wraps = bit_width(type) <= 32 || steps < 1 << 15;
-  if (problem.axes.size() != problem.rhs_axis + 2 || !wraps || steps < kShortest) return std::nullopt;
+  const std::int64_t steps = problem.axes.back().extent;
+  const auto is_unsigned = [&](std::int64_t n) { return widened(*fusion.dot->operand(n)).shape().dtype() == DType::U8; };
+  const bool wraps = bit_width(type) <= 32 || problem.sum_extent() < 1 << 15;
+  if (!wraps || problem.sum_extent() < kShortest) return std::nullopt;
   if (problem.extent(problem.lhs_axis) < kLeastRows || problem.extent(problem.rhs_axis) < kLeastRows) return std::nullopt;
+  const bool one_sum = problem.axes.size() == problem.rhs_axis + 2;
+  const bool lhs_words = lies_in_words(fusion, problem, places, 0), rhs_words = lies_in_words(fusion, problem, places, 1);
+  fusion.lhs_unsigned = is_unsigned(0);
+  fusion.rhs_unsigned = is_unsigned(1);
+  if (!one_sum && !(lhs_words && (fusion.lhs_unsigned || !fusion.rhs_unsigned))) return std::nullopt;
   fusion.sum_type = DType::S32;
   fusion.byte_steps = steps;
-  fusion.lhs_unsigned = widened(*fusion.dot->operand(0)).shape().dtype() == DType::U8;
-  fusion.rhs_unsigned = widened(*fusion.dot->operand(1)).shape().dtype() == DType::U8;
   DotProblem result = problem;
-  DotAxis& sum = result.axes.back();
-  sum.extent = (steps + 3) / 4;
-  sum.lhs *= 4;
-  sum.rhs *= 4;
-  result.lhs.narrow = result.rhs.narrow = true;
+  result.axes.back().extent = (steps + 3) / 4;
+  count_words(result, lhs_words, result.lhs, &DotAxis::lhs);
+  count_words(result, rhs_words, result.rhs, &DotAxis::rhs);
   return result;
 }
 
@@ -258,13 +296,6 @@ std::vector<std::int64_t> contracted_sizes(const Instruction& dot) {
   return sizes;
 }
 
-const Place& operand_place(const Instruction& fusion, const Places& places, std::int64_t n, const ShapeIndex& leaf) {
-  std::size_t at = 0;
-  for (std::int64_t o = 0; o < n; ++o) at += static_cast<std::size_t>(num_leaves(fusion.operand(o)->shape()));
-  const auto indices = leaf_indices(fusion.operand(n)->shape());
-  return places.operands[at + static_cast<std::size_t>(std::ranges::find(indices, leaf) - indices.begin())];
-}
-
 // Where an element at the dot's point ends up.
 Point moved(Builder& b, const std::vector<const Instruction*>& moves, Point point) {
   for (const Instruction* i : moves) {
@@ -290,8 +321,7 @@ DotElements::DotElements(Builder& builder, const DotFusion& fusion, const Places
         return b_.load(operand_place(*fusion_.fusion, places_, n, leaf), point, mask);
       }) {}
 
-Expected<Value> DotElements::operand(std::int64_t number, const std::vector<DotAxis>& axes, const AxisIndices& indices,
-                                     Value mask) {
+Point DotElements::operand_point(std::int64_t number, const std::vector<DotAxis>& axes, const AxisIndices& indices) {
   const Instruction& dot = *fusion_.dot;
   const OperandDims dims = operand_dims(dot, number);
   std::vector<bool> of_result(static_cast<std::size_t>(dot.shape().rank()));
@@ -312,9 +342,23 @@ Expected<Value> DotElements::operand(std::int64_t number, const std::vector<DotA
     for (const DimTerm& t : terms) index = index + place(t) * t.stride + t.start;
     point.push_back(index);
   }
-  const auto at = [&] { return elements_.at(*dot.operand(number), point); };
+  return point;
+}
+
+Expected<Value> DotElements::operand(std::int64_t number, const std::vector<DotAxis>& axes, const AxisIndices& indices,
+                                     Value mask) {
+  const Point point = operand_point(number, axes, indices);
+  const auto at = [&] { return elements_.at(*fusion_.dot->operand(number), point); };
   const Value v = TRY(mask == kNoValue ? at() : elements_.masked(mask, at));
   return b_.type(v) == fusion_.sum_type ? v : b_.line(Opcode::Convert, fusion_.sum_type, {v});
+}
+
+Expected<Value> DotElements::word(std::int64_t number, const std::vector<DotAxis>& axes, const AxisIndices& indices) {
+  AxisIndices first = indices;
+  first.back() = first.back() * 4;
+  const Value v = b_.load_word(*place_of_operand(fusion_, places_, number), operand_point(number, axes, first));
+  if (v == kNoValue) return fail(Code::Internal, "the words of ", fusion_.dot->name(), " do not lie as its strides say");
+  return v;
 }
 
 // Integers wrap, which a conversion from a float would not do.

@@ -32,6 +32,7 @@ struct DotAxis {
 struct DotOperand {
   bool plain = false;   ///< one load, perhaps converted, at an address linear in the axes
   bool narrow = false;  ///< another type than the sum's
+  bool words = false;   ///< of bytes: four steps are a word in memory
 };
 
 /// A fusion around one dot.
@@ -50,8 +51,9 @@ struct DotFusion {
   DType sum_type = DType::Invalid;
   /// Not 0: only so many products may be summed in sum_type; then such sums, as s32.
   std::int64_t exact_steps = 0;
-  /// Not 0: four products of bytes at a time, as MultiplyAdd of s32 has them, of so many products in all. Rows are the bytes
-  /// without sign, of which signed ones are 128 more than they are.
+  /// Not 0: four products of bytes at a time, as MultiplyAdd of s32 has them, of so many steps of the innermost summed axis.
+  /// Rows are the bytes without sign, of which signed ones are 128 more than they are; if both sides are without sign, lanes
+  /// are as they are, and rows 128 less.
   std::int64_t byte_steps = 0;
   bool lhs_unsigned = false, rhs_unsigned = false;  ///< then: 8 bits without sign
 };
@@ -62,7 +64,7 @@ DotFusion find_dot(const hlo::Instruction& fusion);
 /// Lets integers be summed as such, where the loops do not allow blocks of exact_steps.
 void sum_as_integers(DotFusion&);
 
-/// Whether operands are bytes of which at most one is without sign, so that a processor's products of bytes may do.
+/// Whether operands are bytes, so that a processor's products of bytes may do.
 bool may_sum_bytes(const DotFusion&);
 
 /// A value for each axis.
@@ -76,6 +78,8 @@ class DotElements {
   /// Elements of the dot's operands in the type of the sum; `mask` as in Load.
   Expected<Value> lhs(const std::vector<DotAxis>&, const AxisIndices&, Value mask = kNoValue);
   Expected<Value> rhs(const std::vector<DotAxis>&, const AxisIndices&, Value mask = kNoValue);
+  /// The bytes of four steps of operand 0 or 1 from such a point on. Needs: DotOperand::words.
+  Expected<Value> word(std::int64_t number, const std::vector<DotAxis>&, const AxisIndices&);
   /// Given the sum of a point, computes the results there and stores them: all values first, for an operand may be a
   /// result's memory.
   Expected<> store(const std::vector<DotAxis>&, const AxisIndices&, Value sum, Value mask = kNoValue);
@@ -83,6 +87,7 @@ class DotElements {
  private:
   Value as_result(Value sum);
   Expected<Value> operand(std::int64_t number, const std::vector<DotAxis>&, const AxisIndices&, Value mask);
+  Point operand_point(std::int64_t number, const std::vector<DotAxis>&, const AxisIndices&);
 
   Builder& b_;
   const DotFusion& fusion_;
@@ -104,8 +109,11 @@ struct DotProblem {
 };
 
 /// The problem with its sum in steps of four products, if that is worth packing for and 32 bits hold or wrap the sum as the
-/// result does; `fusion` is told. Needs: may_sum_bytes(), sums as integers.
-std::optional<DotProblem> sum_as_bytes(DotFusion& fusion, const DotProblem&);
+/// result does; `fusion` is told. A sum over several axes is one of words in memory. Needs: may_sum_bytes(), sums as integers.
+std::optional<DotProblem> sum_as_bytes(DotFusion& fusion, const DotProblem&, const Places&);
+
+/// Where the array lies that an operand of the dot is, perhaps widened; null if it is none that the fusion is given.
+const Place* place_of_operand(const DotFusion&, const Places&, std::int64_t number);
 
 /// Finds the loops by building single elements and looking at what they access.
 /// Errors: Unimplemented, naming the instruction that has no elementwise form.

@@ -184,7 +184,7 @@ Expected<Value> DotBuilder::row_element(const Tile& t, std::int64_t row) {
     return b_.load_linear(scratch_, packed_row(local) + written_, type_);
   }
   at_[row_axis_] = t.first_row + row;
-  return row_operand();
+  return packed_row_operand();
 }
 
 Expected<Value> DotBuilder::lane_elements(const Tile& t, std::int64_t vector) {

@@ -28,6 +28,16 @@ Places add_arguments(Kernel& kernel, const hlo::Instruction& fusion) {
   return places;
 }
 
+// Arguments whose bytes are read as words too.
+void read_as_words(Kernel& kernel, const DotFusion& fusion, const Places& places, const DotProblem& problem) {
+  for (const std::int64_t n : {0, 1}) {
+    if (!(n == 0 ? problem.lhs : problem.rhs).words) continue;
+    Argument& argument = kernel.arguments[static_cast<std::size_t>(place_of_operand(fusion, places, n)->argument)];
+    argument.num_elements = argument_bytes(argument);
+    argument.type = DType::Invalid;
+  }
+}
+
 // Multiply-adds count as two; bytes are those of operands and results.
 std::int64_t work_of(const DotProblem& problem, const hlo::Instruction& fusion) {
   std::int64_t flops = 2 * problem.sum_extent();
@@ -53,7 +63,7 @@ Expected<DotProblem> problem_of(DotFusion& fusion, const Places& places, const V
     DotFusion bytes = fusion;
     sum_as_integers(bytes);
     const DotProblem problem = TRY(analyse_dot(bytes, places));
-    if (auto of_bytes = sum_as_bytes(bytes, problem)) {
+    if (auto of_bytes = sum_as_bytes(bytes, problem, places)) {
       fusion = bytes;
       return *std::move(of_bytes);
     }
@@ -83,6 +93,7 @@ Expected<Kernel> plan_dot(const hlo::Instruction& fusion, const VectorUnit& unit
   Builder b(fusion.name());
   const Places places = add_arguments(b.kernel(), fusion);
   const DotProblem problem = TRY(problem_of(found, places, unit));
+  read_as_words(b.kernel(), found, places, problem);
   const DotForm form = choose_form(problem, found, unit, fusion.shape().is_array() ? parts_of(fusion.shape()) : 1);
   const std::int64_t blocks = TRY(DotBuilder(b, found, places, problem, form).build());
   Kernel kernel = std::move(b).finish();
@@ -99,6 +110,7 @@ Expected<> plan_dot_into(Builder& b, const hlo::Instruction& fusion, const Place
   HLOOM_CHECK(found.dot != nullptr);
   b.forget_loads();
   const DotProblem problem = TRY(problem_of(found, places, unit));
+  read_as_words(b.kernel(), found, places, problem);
   const DotForm form = choose_form(problem, found, unit, 0);
   TRY(DotBuilder(b, found, places, problem, form).build());
   return {};

@@ -62,11 +62,16 @@ std::optional<bool> known_finite(const Instruction& kernel) {
 
 Instruction* padded_input(Make& make, const Instruction& i) {
   const auto& c = i.attr<ConvolutionAttr>();
+  Instruction* input = i.operand(0);
+  // Of integers that are widened the narrow ones: a kernel takes bytes four at a time.
+  const bool widens = input->opcode() == Opcode::Convert && is_integral(input->shape().dtype()) && is_integral(input->operand(0)->shape().dtype());
+  if (widens) input = input->operand(0);
   std::vector<hlo::PadDim> dims(static_cast<std::size_t>(i.operand(0)->shape().rank()));
   for (std::size_t s = 0; s < c.window.size(); ++s)
     dims[static_cast<std::size_t>(c.dims.input_spatial[s])] = {c.window[s].pad_low, c.window[s].pad_high,
                                                                c.window[s].lhs_dilate - 1};
-  return make.pad(i.operand(0), make.zeros(Shape::scalar(i.operand(0)->shape().dtype())), std::move(dims));
+  Instruction* padded = make.pad(input, make.zeros(Shape::scalar(input->shape().dtype())), std::move(dims));
+  return widens ? make.convert(padded, i.operand(0)->shape().dtype()) : padded;
 }
 
 // The input again, from what padded_input() made.
