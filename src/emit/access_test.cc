@@ -46,6 +46,20 @@ TEST(Access, EveryLength) {
   expect_laws(kernels, /*any_nan=*/false);
 }
 
+// What is written in place, under all that may be left behind the last whole vector.
+TEST(Access, EveryLengthInPlace) {
+  std::vector<Kernel> kernels;
+  for (const std::string type : {"u8", "f32", "c64"})
+    for (const int lanes : {8, 16})
+      for (std::int64_t n = 1; n <= 3 * lanes; ++n)
+        for (const std::string shift : {"", " + 1"})
+          kernels.push_back(*kernels::parse("kernel in_place." + std::to_string(kernels.size()) + "() -> (y: " + type +
+                                            "[300]) { for r in 0..4 { for i in 0.." + std::to_string(n) + " by " + std::to_string(lanes) +
+                                            " { x = load " + type + " y[" + std::to_string(n) + "*r + i" + shift + "] z = add " + type +
+                                            " x, x store y[" + std::to_string(n) + "*r + i], z } } }"));
+  expect_laws(kernels);
+}
+
 // Blocks of any size against any number of lanes; the ranges are split in all ways.
 TEST(Access, EveryBlock) {
   std::vector<Kernel> kernels;

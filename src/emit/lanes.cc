@@ -1,13 +1,17 @@
-// Loops by lanes. What is left when the vectors do not fit the iterations takes one of three forms:
+// Loops by lanes. What is left when the vectors do not fit the iterations takes one of four forms:
 //
 //   overlapped  the last vector begins earlier, so that it ends with the loop, and does some iterations again
+//   narrow      the last vector has as many lanes as are left: half of them, or a quarter
 //   masked      every vector is under a mask, which all but the last fill
 //   apart       the body stands twice, without a mask in the loop and with one behind it
 //
-// The first is the fastest, but wants iterations that may be done again. The second costs a few instructions for each
-// vector, the third twice the code, and the time to compile it: small bodies stand twice, large ones are masked.
+// The first is the fastest, but wants iterations that may be done again. The second is for what is written in place: a
+// load of what lies behind a masked store, in lanes that the mask left out, waits until that store is in the cache. The
+// third costs a few instructions for each vector, the fourth twice the code, and the time to compile it: small bodies
+// stand twice, large ones are masked.
 #include <llvm/IR/Constants.h>
 
+#include <algorithm>
 #include <bit>
 #include <set>
 
@@ -25,7 +29,7 @@ using llvm::Value;
 
 namespace {
 
-enum class Rest : std::uint8_t { None, Overlapped, Masked, Apart };
+enum class Rest : std::uint8_t { None, Overlapped, Narrow, Masked, Apart };
 
 // Weight of a body beyond which masks cost less than a second copy, in elementary instructions of one vector.
 constexpr int kLargeBody = 24;
@@ -83,6 +87,15 @@ bool may_repeat(const Function& f, const Loop& loop, const BodyFacts& facts) {
   return true;
 }
 
+// Whether what is left is worth a body of its own: it may write what it reads.
+bool may_narrow(const Function& f, const Loop& loop, const BodyFacts& facts, std::int64_t left) {
+  constexpr std::int64_t kFewest = 4;
+  if (!loop.folds.empty() || facts.loops || left < kFewest || !std::has_single_bit(static_cast<std::uint64_t>(left))) return false;
+  return std::ranges::any_of(facts.stored, [&](int argument) {
+    return facts.loaded.contains(argument) || f.memories[static_cast<std::size_t>(argument)].scope == nullptr;
+  });
+}
+
 Rest rest_of(Function& f, const Loop& loop, const Bounds& bounds) {
   const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(f.b.CreateSub(bounds.to, bounds.from));
   if (bounds.whole || (constant && constant->getSExtValue() % loop.lanes == 0)) return Rest::None;
@@ -90,6 +103,7 @@ Rest rest_of(Function& f, const Loop& loop, const Bounds& bounds) {
   BodyFacts facts;
   look(f.kernel, loop.body, facts);
   if (bounds.least >= loop.lanes && may_repeat(f, loop, facts)) return Rest::Overlapped;
+  if (constant && may_narrow(f, loop, facts, constant->getSExtValue() % loop.lanes)) return Rest::Narrow;
   return facts.weight >= kLargeBody && f.target.has_masks ? Rest::Masked : Rest::Apart;
 }
 
@@ -132,6 +146,17 @@ Expected<Carried> emit_apart(Function& f, const Loop& loop, const Bounds& bounds
                    [&] { return emit_vector(f, loop, middle, first_lanes(f, rest), partial); });
 }
 
+// Whole vectors in the loop, and one of fewer lanes behind it. Needs: constant bounds, no folds.
+Expected<Carried> emit_narrow(Function& f, const Loop& loop, const Bounds& bounds) {
+  const std::int64_t length = llvm::cast<llvm::ConstantInt>(f.b.CreateSub(bounds.to, bounds.from))->getSExtValue();
+  const std::int64_t left = length % loop.lanes;
+  Value* middle = f.b.CreateAdd(bounds.from, constant(f, length - left));
+  TRY(emit_for(f, {bounds.from, middle, loop.lanes, true, nullptr}, {},
+               [&](Value* i, const Carried& p) { return emit_vector(f, loop, i, nullptr, p); }));
+  f.lanes.count = static_cast<int>(left);
+  return emit_vector(f, loop, middle, nullptr, {});
+}
+
 Expected<Carried> emit_vectors(Function& f, const Loop& loop, const Bounds& bounds, const Carried& partial) {
   Range range{bounds.from, bounds.to, loop.lanes, bounds.least > 0, nullptr};
   const auto plain = [&](Value* i, const Carried& p) { return emit_vector(f, loop, i, nullptr, p); };
@@ -140,6 +165,7 @@ Expected<Carried> emit_vectors(Function& f, const Loop& loop, const Bounds& boun
     case Rest::Overlapped:
       range.last = f.b.CreateSub(bounds.to, constant(f, loop.lanes));
       return emit_for(f, range, partial, plain);
+    case Rest::Narrow: return emit_narrow(f, loop, bounds);
     case Rest::Masked:
       return emit_for(f, range, partial, [&](Value* i, const Carried& p) {
         Value* left = f.b.CreateSub(bounds.to, i);
