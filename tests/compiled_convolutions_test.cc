@@ -78,6 +78,16 @@ const Form kForms[] = {
     {"4,16,16,16", "3,3,16,24", "4,16,16,24", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f", "{1,2,3,0}"},
     {"8,100,32", "5,32,32", "8,100,32", "size=5 pad=4_0", "b0f_0io->b0f"},
     {"2,8,9,10,8", "3,3,3,8,16", "2,8,9,10,16", "size=3x3x3 pad=1_1x1_1x1_1", "b012f_012io->b012f"},
+    // Lines of what is padded, staged for some lines of the result at a time: the last cell has fewer, steps and holes between
+    // them, pads on one side, a single or an odd number of features, a cell for each of several images.
+    {"1,50,40,32", "3,3,32,40", "1,50,40,40", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"},
+    {"2,47,33,16", "5,3,16,24", "2,25,18,24", "size=5x3 stride=2x2 pad=3_4x1_3 rhs_dilate=1x1", "b01f_01io->b01f"},
+    {"2,61,40,8", "3,3,8,32", "2,57,44,32", "size=3x3 pad=0_0x6_2 rhs_dilate=2x2", "b01f_01io->b01f"},
+    {"1,60,60,3", "7,7,3,64", "1,30,30,64", "size=7x7 stride=2x2 pad=3_3x3_3", "b01f_01io->b01f"},
+    {"2,40,40,64", "3,3,64,1", "2,40,40,1", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"},
+    {"3,30,30,17", "3,3,17,33", "3,31,32,33", "size=3x3 pad=0_3x2_2 rhs_reversal=1x0", "b01f_01io->b01f"},
+    {"2,6,20,24,8", "3,3,3,8,16", "2,6,20,24,16", "size=3x3x3 pad=1_1x1_1x1_1", "b012f_012io->b012f"},
+    {"20,64,16", "5,16,32", "20,66,32", "size=5 pad=4_2", "b0f_0io->b0f"},
     // Groups of features: wide, narrow, of one feature; and of batches, as in the gradients of their kernels.
     {"2,16,16,48", "3,3,16,72", "2,16,16,72", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f", "", ", feature_group_count=3"},
     {"2,48,16,16", "72,16,3,3", "2,72,16,16", "size=3x3 pad=1_1x1_1 rhs_reversal=1x0", "bf01_oi01->bf01", "", ", feature_group_count=3"},
@@ -151,6 +161,18 @@ TEST(CompiledConvolutions, LeaveOutWhatTheInputLacks) {
     for (const char* type : {"f32", "bf16", "f16"}) expect_as_interpreted(program(form, type), Values::WithOddKernels, 2);
     expect_as_interpreted(program(form, "f64"), Values::WithOddKernels, 1);
   }
+}
+
+// The padded input is no array: the result lies in its own memory, and nothing else is needed but lines in scratch.
+TEST(CompiledConvolutions, HavePaddedLinesInScratch) {
+  const Form form = {"2,64,64,32", "3,3,32,40", "2,64,64,40", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"};
+  const auto compiled = compiler::compile(*compiler::read_program(program(form, "f32")));
+  ASSERT_TRUE(compiled) << compiled.error().message();
+  EXPECT_LT(compiled->assignment.arena_bytes(), 1024) << "whether the kernel is finite";
+  std::int64_t scratch = 0;
+  for (const kernels::Kernel& kernel : compiled->kernels) scratch = std::max(scratch, kernel.scratch_bytes);
+  EXPECT_GE(scratch, 3 * 66 * 32 * 4);
+  EXPECT_LE(scratch, 256 << 10);
 }
 
 TEST(CompiledConvolutions, OfConstantKernels) {

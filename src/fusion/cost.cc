@@ -5,6 +5,7 @@
 #include "hlo/module.h"
 #include "hlo/rare.h"
 #include "hlo/reduce_order.h"
+#include "hlo/staged.h"
 
 namespace hloom::fusion {
 
@@ -155,6 +156,7 @@ bool may_fuse(const Instruction& p, const Instruction& user, Hero hero, bool ali
   if (hero == Hero::Rows && is_of_pieces(p))
     return refuse(reason, "a kernel over rows does not ask each element for the piece that it comes from");
   if (hero == Hero::Dot && is_view(p)) return true;
+  if (hero == Hero::Convolution && hlo::is_staged(p) && user.operand(0) == &p) return true;
   if (hero == Hero::Dot || hero == Hero::Convolution)
     return refuse(reason, "a dot or convolution reads an element often");
   switch (user.opcode()) {

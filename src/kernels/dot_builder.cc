@@ -183,6 +183,11 @@ Value DotBuilder::multiply_add(Value of_row, Value of_lanes, Value sum) {
 // --- Folds ---------------------------------------------------------------------------------------------------------
 
 Expected<> DotBuilder::fold_cell() {
+  place_stage();
+  return after_staging([this] { return fold_tiles(); });
+}
+
+Expected<> DotBuilder::fold_tiles() {
   for (const DotRun& columns : balanced_runs(p_.extent(lane_axis_), form_.vectors))
     for (const DotRun& rows : balanced_runs(p_.extent(row_axis_), form_.rows))
       TRY(each_tile(groups_, columns, [&](const Index& column) {

@@ -64,12 +64,15 @@ class DotBuilder {
   Value first_lanes(const Index& lane, std::int64_t valid);
   Value multiply_add(Value of_row, Value of_lanes, Value sum);
   Expected<Value> row_operand(Value mask = kNoValue) {
+    elements_.stage_at(stage_);
     return form_.swapped ? elements_.rhs(p_.axes, at_, mask) : elements_.lhs(p_.axes, at_, mask);
   }
   Expected<Value> lane_operand(Value mask = kNoValue) {
+    elements_.stage_at(stage_);
     return form_.swapped ? elements_.lhs(p_.axes, at_, mask) : elements_.rhs(p_.axes, at_, mask);
   }
   Expected<> fold_cell();
+  Expected<> fold_tiles();
   Expected<> fold(std::int64_t rows, std::int64_t columns, const Index& first_row, const Index& first_column);
 
   // dot_pack.cc: scratch.
@@ -105,11 +108,24 @@ class DotBuilder {
   /// from scratch before what goes before has written it.
   Expected<> after_packing(const Body&);
 
+  // dot_stage.cc: lines of a padded operand.
+  void place_stage();
+  /// Runs body where the cell's lines lie in scratch, if the operand is staged.
+  Expected<> after_staging(const Body&);
+  Expected<> fill_stage(const Index& first_line);
+  Expected<> fill_line(Point&, std::size_t dim, const Index& at);
+  std::int64_t staged_lines() const;
+  /// The first index of an outer axis that the cell has.
+  Index first_of(std::size_t axis) const { return shares(axis) ? cell_at_[axis] * held(axis) : cell_at_[axis]; }
+
   // dot_tile.cc: sums of a tile.
   Expected<> tile_cell();
+  Expected<> tile_sums();
   Expected<> outer_sums(std::size_t axis);
   Expected<> sum_blocks();
-  bool shares(std::size_t axis) const { return form_.share_panels && p_.axes[axis].of == p_.axes[row_axis_].of; }
+  bool shares(std::size_t axis) const {
+    return form_.share_panels && p_.axes[axis].of == p_.axes[row_axis_].of && (p_.stage.line == 0 || axis == p_.stage.axis);
+  }
   /// Runs body at all indices of the cell that share panels.
   Expected<> each_shared(const Body&, std::size_t axis = 0);
   /// Of an axis that shares panels: how many indices a cell has at most, and which it has.
@@ -153,6 +169,8 @@ class DotBuilder {
   std::int64_t inside_ = 0;         ///< steps of a block
   Index shared_;                    ///< where we are along the axes that share panels, of the cell's
   Index written_;                   ///< 0, known only after packing
+  Index stage_;                     ///< element of scratch at which a staged operand would begin
+  std::int64_t stage_base_ = 0;
   bool packed_rows_dense_ = false;
   std::int64_t row_pitch_ = 0, panel_base_ = 0, sums_base_ = 0, sums_pitch_ = 0, corrections_base_ = 0, scratch_elements_ = 0;
   int scratch_ = 0;

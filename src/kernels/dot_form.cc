@@ -37,6 +37,7 @@ constexpr double kMostBlocks = 256;
 
 constexpr std::int64_t kFirstCache = 32 << 10, kSecondCache = 1 << 20, kThirdCache = 16 << 20;
 constexpr std::int64_t kPage = 4096;
+constexpr std::int64_t kMostStaged = 96 << 10;  // bytes of an operand's lines: they stay in the second cache beside a panel
 constexpr std::int64_t kSecondCachePeriod = 128 << 10;  // addresses that far apart share a set
 
 /// The problem with its operands in their roles.
@@ -46,6 +47,7 @@ struct View {
   DotOperand row, lane;
   std::int64_t row_row = 0, row_sum = 0, lane_sum = 0, lane_lane = 0, out_lane = 0;  // strides
   std::vector<std::int64_t> sums;  // extents of the summed axes, innermost last
+  bool staged = false;  // the rows' operand
   bool beside() const { return lane.plain && (lane_lane == 1 || lane_lane == 0); }
 };
 
@@ -55,12 +57,14 @@ View view_of(const DotProblem& p, bool swapped, std::int64_t width) {
   for (std::size_t a = 0; a < p.lhs_axis; ++a) {
     v.outer *= p.extent(a);
     if (p.axes[a].of != (swapped ? DotAxis::Of::Rhs : DotAxis::Of::Lhs)) continue;
+    if (p.stage.line > 0 && a != p.stage.axis) continue;
     if (v.shared == 1) v.first_shared = p.extent(a);
     v.shared *= p.extent(a);
   }
   const DotAxis& rows = p.axes[swapped ? p.rhs_axis : p.lhs_axis];
   const DotAxis& lanes = p.axes[swapped ? p.lhs_axis : p.rhs_axis];
   const DotAxis& sum = p.axes.back();
+  v.staged = p.stage.line > 0 && !swapped;
   v.rows = rows.extent;
   v.lanes = lanes.extent;
   v.sum = p.sum_extent();
@@ -283,6 +287,7 @@ std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
 void consider_ways(const View& v, const DotForm& form, const VectorUnit& unit, Chosen& best) {
   const std::int64_t registers = unit.num_registers - (v.lanes % form.lanes != 0 && !unit.has_masks ? 1 : 0);
   for (DotForm way : ways_of(v, form)) {
+    way.share_panels |= v.staged && v.shared > 1 && !way.pack_rows;  // lines are staged for several indices at once
     double cycles = choose_tile(v, way, registers) + store_cycles(v);
     if (way.pack_lanes && !v.beside()) cycles += gather_cycles(v) / static_cast<double>(way.share_panels ? v.shared : 1);
     if (way.pack_rows) cycles += static_cast<double>(v.rows * v.sum) * kCopyLane;
@@ -363,6 +368,19 @@ void choose_shared_cells(const View& v, const Chosen& c, DotForm& form) {
   form.shared_cells = cells_of(v.first_shared, shared);
 }
 
+// Of a staged operand: as many of its axis' indices as have room, in as many cells as the grid wants while few lines are
+// staged twice; the rest of what it wants by groups of vectors.
+void choose_staged_cells(const DotProblem& p, const View& v, std::int64_t width, DotForm& form) {
+  const auto cells_of = [](std::int64_t tiles, std::int64_t cells) { return ceil_div(tiles, ceil_div(tiles, std::max<std::int64_t>(1, std::min(tiles, cells)))); };
+  const DotStage& s = p.stage;
+  const std::int64_t room = kMostStaged / (s.line * width), twice = std::max<std::int64_t>(s.lines - s.step, 0);
+  const std::int64_t held = s.step > 0 ? std::max<std::int64_t>(1, (room - s.lines) / s.step + 1) : v.shared;
+  const std::int64_t wanted = ceil_div(form.blocks, v.outer / v.shared);
+  const std::int64_t affordable = std::max<std::int64_t>(1, v.shared * s.step / std::max<std::int64_t>(1, twice));
+  form.shared_cells = cells_of(v.shared, std::max(ceil_div(v.shared, held), std::min(wanted, affordable)));
+  form.lane_cells = cells_of(ceil_div(ceil_div(v.lanes, form.lanes), form.vectors), ceil_div(wanted, form.shared_cells));
+}
+
 // Cells of the grid: as many as the work is worth, cut where least is read or packed twice; rows in `parts` at least.
 void choose_cells(const DotProblem& problem, Chosen& c, std::int64_t width, std::int64_t parts) {
   DotForm& form = c.form;
@@ -372,7 +390,7 @@ void choose_cells(const DotProblem& problem, Chosen& c, std::int64_t width, std:
   if (total < kAlone) return;
   form.blocks = std::max(static_cast<std::int64_t>(std::clamp(total / kBlock, 2.0, kMostBlocks)), parts);
   if (form.share_panels) {
-    choose_shared_cells(v, c, form);
+    if (!v.staged) choose_shared_cells(v, c, form);
     return;
   }
   if (v.outer >= form.blocks) return;
@@ -437,7 +455,13 @@ DotForm choose_form(const DotProblem& problem, const DotFusion& fusion, const Ve
   constexpr std::int64_t kLongEpilogue = 8;
   best.form.store_through = !fold && problem.epilogue_lines > kLongEpilogue;
   if (parts > 0) choose_cells(problem, best, width, parts);
+  if (best.form.share_panels && problem.stage.line > 0)
+    choose_staged_cells(problem, view_of(problem, best.form.swapped, width), width, best.form);
   return best.form;
+}
+
+bool may_stage(const DotProblem& p, std::int64_t element_bytes) {
+  return p.stage.line > 0 && p.stage.lines * p.stage.line * element_bytes <= kMostStaged;
 }
 
 std::string to_string(const DotForm& f) {

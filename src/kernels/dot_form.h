@@ -49,6 +49,9 @@ struct DotForm {
 /// there are none, along rows, if it can. The order of sums depends on `problem` and the sums' type alone.
 DotForm choose_form(const DotProblem&, const DotFusion&, const VectorUnit&, std::int64_t parts);
 
+/// Whether what one index of the stage's axis reads is little enough to lie in scratch.
+bool may_stage(const DotProblem&, std::int64_t element_bytes);
+
 std::string to_string(const DotForm&);
 
 }  // namespace hloom::kernels

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "hlo/convolutions.h"
+#include "hlo/staged.h"
 
 namespace hloom::kernels {
 
@@ -127,6 +128,8 @@ DotFusion find_dot(const Instruction& fusion) {
   for (const ShapeIndex& leaf : leaf_indices(root->shape()))
     if (!add_root(result, root, leaf, dependence)) return {};
   choose_sum_type(result);
+  const bool is_float = result.sum_type == DType::F32 || result.sum_type == DType::F64;
+  if (is_float && hlo::is_staged(*result.dot->operand(0))) result.staged = result.dot->operand(0);
   const auto uses_dot = [&](const DotFusion::Root& r) { return dependence.at(r.value) != Over::Apart; };
   return std::ranges::any_of(result.roots, uses_dot) ? result : DotFusion{};
 }
@@ -348,6 +351,9 @@ Point DotElements::operand_point(std::int64_t number, const std::vector<DotAxis>
 Expected<Value> DotElements::operand(std::int64_t number, const std::vector<DotAxis>& axes, const AxisIndices& indices,
                                      Value mask) {
   const Point point = operand_point(number, axes, indices);
+  if (number == 0 && fusion_.staged != nullptr)
+    return b_.load_linear(static_cast<int>(b_.kernel().arguments.size()),
+                          Builder::linearise(point, fusion_.staged->shape().dims()) + stage_, fusion_.sum_type, mask);
   const auto at = [&] { return elements_.at(*fusion_.dot->operand(number), point); };
   const Value v = TRY(mask == kNoValue ? at() : elements_.masked(mask, at));
   return b_.type(v) == fusion_.sum_type ? v : b_.line(Opcode::Convert, fusion_.sum_type, {v});
@@ -359,6 +365,11 @@ Expected<Value> DotElements::word(std::int64_t number, const std::vector<DotAxis
   const Value v = b_.load_word(*place_of_operand(fusion_, places_, number), operand_point(number, axes, first));
   if (v == kNoValue) return fail(Code::Internal, "the words of ", fusion_.dot->name(), " do not lie as its strides say");
   return v;
+}
+
+Expected<Value> DotElements::staged(const Point& point) {
+  const Value v = TRY(elements_.at(*fusion_.staged, point));
+  return b_.type(v) == fusion_.sum_type ? v : b_.line(Opcode::Convert, fusion_.sum_type, {v});
 }
 
 // Integers wrap, which a conversion from a float would not do.
@@ -585,6 +596,28 @@ DotProblem arranged(std::vector<DotAxis> axes, std::int64_t enough) {
   return problem;
 }
 
+// Lines of the operand's last dimensions, as many of them as the outer axes' strides are multiples of.
+DotStage stage_of(const DotProblem& p, const Instruction& pad) {
+  DotStage stage;
+  const hlo::Dims& dims = pad.shape().dims();
+  const auto moves_by = [&](std::int64_t line) {
+    for (std::size_t a = 0; a < p.lhs_axis; ++a)
+      if (p.axes[a].lhs % line != 0) return false;
+    return true;
+  };
+  stage.line = 1;
+  stage.first_dim = dims.size();
+  while (stage.first_dim > 0 && moves_by(stage.line * dims[stage.first_dim - 1])) stage.line *= dims[--stage.first_dim];
+  std::int64_t span = 1;
+  for (std::size_t a = p.lhs_axis; a < p.axes.size(); ++a) span += p.axes[a].lhs * (p.axes[a].extent - 1);
+  stage.lines = (span - 1) / stage.line + 1;
+  stage.axis = p.lhs_axis;
+  for (std::size_t a = 0; a < p.lhs_axis; ++a)
+    if (p.axes[a].of == DotAxis::Of::Lhs) stage.axis = a;
+  if (stage.axis < p.lhs_axis) stage.step = p.axes[stage.axis].lhs / stage.line;
+  return stage;
+}
+
 }  // namespace
 
 Expected<DotProblem> analyse_dot(const DotFusion& fusion, const Places& places) {
@@ -613,6 +646,7 @@ Expected<DotProblem> analyse_dot(const DotFusion& fusion, const Places& places) 
   problem.lhs = lhs;
   problem.rhs = rhs;
   problem.epilogue_lines = trials.results.num_lines;
+  if (fusion.staged != nullptr && lhs.plain) problem.stage = stage_of(problem, *fusion.staged);
   return problem;
 }
 

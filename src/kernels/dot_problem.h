@@ -56,6 +56,8 @@ struct DotFusion {
   /// are as they are, and rows 128 less.
   std::int64_t byte_steps = 0;
   bool lhs_unsigned = false, rhs_unsigned = false;  ///< then: 8 bits without sign
+  /// Not null: a pad that is the first operand; what a cell reads of it lies in scratch, in sum_type (DotStage).
+  const hlo::Instruction* staged = nullptr;
 };
 
 /// The dot of a fusion that plan_dot() can plan; `dot` is null otherwise.
@@ -80,6 +82,10 @@ class DotElements {
   Expected<Value> rhs(const std::vector<DotAxis>&, const AxisIndices&, Value mask = kNoValue);
   /// The bytes of four steps of operand 0 or 1 from such a point on. Needs: DotOperand::words.
   Expected<Value> word(std::int64_t number, const std::vector<DotAxis>&, const AxisIndices&);
+  /// Of a staged operand: element 0 of it would be at this element of scratch.
+  void stage_at(const Index& begin) { stage_ = begin; }
+  /// An element of the staged operand itself, in the type of the sum. Needs: one.
+  Expected<Value> staged(const Point&);
   /// Given the sum of a point, computes the results there and stores them: all values first, for an operand may be a
   /// result's memory.
   Expected<> store(const std::vector<DotAxis>&, const AxisIndices&, Value sum, Value mask = kNoValue);
@@ -93,6 +99,18 @@ class DotElements {
   const DotFusion& fusion_;
   const Places& places_;
   Elements elements_;
+  Index stage_;
+};
+
+/// What a cell of the grid has of a padded operand: whole lines, of so many elements that the outer axes move by lines.
+struct DotStage {
+  std::int64_t line = 0;       ///< elements; 0: nothing is staged
+  std::size_t first_dim = 0;   ///< the dimensions of the operand that a line is made of, from here on
+  std::size_t axis = 0;        ///< the outer axis of which a cell has several indices; none if that is the row axis' place
+  std::int64_t lines = 0;      ///< that one index of it reads
+  std::int64_t step = 0;       ///< lines from one index to the next
+
+  std::int64_t lines_of(std::int64_t indices) const { return lines + step * (indices - 1); }
 };
 
 /// The loops of a dot.
@@ -102,6 +120,7 @@ struct DotProblem {
   std::size_t lhs_axis = 0, rhs_axis = 0;  ///< positions; sums follow rhs_axis
   DotOperand lhs, rhs;
   std::int64_t epilogue_lines = 0;  ///< for each element of the result
+  DotStage stage;
 
   std::int64_t num_outer() const { return static_cast<std::int64_t>(lhs_axis); }
   std::int64_t extent(std::size_t axis) const { return axes[axis].extent; }

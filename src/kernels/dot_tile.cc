@@ -17,8 +17,13 @@ Expected<> DotBuilder::tile_cell() {
   inside_ = block_;
   for (std::size_t a = first_sum_; a + 1 < p_.axes.size(); ++a) inside_ *= p_.extent(a);
   place_scratch();
+  place_stage();
   block_from_ = {};
   block_length_ = Index{block_, {}};
+  return after_staging([this] { return tile_sums(); });
+}
+
+Expected<> DotBuilder::tile_sums() {
   if (!form_.sums_wait()) return sum_block();
   TRY(clear_sums());
   TRY(outer_sums(p_.rhs_axis + 1));

@@ -68,7 +68,11 @@ Expected<DotProblem> problem_of(DotFusion& fusion, const Places& places, const V
       return *std::move(of_bytes);
     }
   }
-  const DotProblem problem = TRY(analyse_dot(fusion, places));
+  DotProblem problem = TRY(analyse_dot(fusion, places));
+  if (fusion.staged != nullptr && !may_stage(problem, byte_width(fusion.sum_type))) {
+    fusion.staged = nullptr;
+    problem = TRY(analyse_dot(fusion, places));
+  }
   const bool wraps = bit_width(fusion.dot->shape().dtype()) <= 32 || problem.sum_extent() < 1 << 15;
   const bool may_block = problem.axes.size() == problem.rhs_axis + 2 && wraps;
   if (fusion.exact_steps == 0 || may_block) return problem;

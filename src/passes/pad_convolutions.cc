@@ -7,6 +7,7 @@
 
 #include "hlo/convolutions.h"
 #include "hlo/rare.h"
+#include "hlo/staged.h"
 #include "passes/expand.h"
 #include "passes/make.h"
 
@@ -60,17 +61,44 @@ std::optional<bool> known_finite(const Instruction& kernel) {
   return true;
 }
 
-Instruction* padded_input(Make& make, const Instruction& i) {
+// Elements of the padded input from the first to the last line that a line of the result reads, whole lines of its innermost
+// spatial dimension.
+std::int64_t staged_elements(const Instruction& i) {
   const auto& c = i.attr<ConvolutionAttr>();
-  Instruction* input = i.operand(0);
+  const Shape& input = i.operand(0)->shape();
+  const auto padded = [&](std::size_t s) { return input.dim(c.dims.input_spatial[s]) + c.window[s].pad_low + c.window[s].pad_high; };
+  std::int64_t lines = 1, apart = 1;
+  for (std::size_t s = c.window.size() - 1; s-- > 0; apart *= padded(s)) lines += (c.window[s].size - 1) * c.window[s].rhs_dilate * apart;
+  return lines * padded(c.window.size() - 1) * input.dim(c.dims.input_feature);
+}
+
+// Whether kernels may have the padded input line by line: features lie together, the lines that one of the result reads are
+// few bytes, and the convolution's kernel is read for some lines at a time as it lies.
+bool goes_by_lines(const Instruction& i) {
+  constexpr std::int64_t kMostBytes = 48 << 10, kMostKernelBytes = 256 << 10, kShortest = 8;
+  const auto& c = i.attr<ConvolutionAttr>();
+  const Shape &input = i.operand(0)->shape(), &kernel = i.operand(1)->shape();
+  const auto last = static_cast<std::int64_t>(input.rank()) - 1, bytes = byte_width(sum_type(i));
+  if (is_integral(i.shape().dtype()) || c.window.empty() || c.feature_groups > 1 || c.batch_groups > 1) return false;
+  if (c.dims.input_feature != last || c.dims.input_spatial.back() != last - 1 || !input.layout().is_descending()) return false;
+  if (c.dims.kernel_output != last || !kernel.layout().is_descending()) return false;
+  if (std::ranges::any_of(c.window, [](const WindowDim& w) { return w.lhs_dilate != 1; })) return false;
+  return i.shape().dim(c.dims.output_spatial.back()) >= kShortest && kernel.num_elements() * bytes <= kMostKernelBytes &&
+         staged_elements(i) * bytes <= kMostBytes;
+}
+
+// `input`: i's, perhaps a parameter of a branch.
+Instruction* padded_input(Make& make, Instruction* input, const Instruction& i) {
+  const auto& c = i.attr<ConvolutionAttr>();
   // Of integers that are widened the narrow ones: a kernel takes bytes four at a time.
   const bool widens = input->opcode() == Opcode::Convert && is_integral(input->shape().dtype()) && is_integral(input->operand(0)->shape().dtype());
   if (widens) input = input->operand(0);
-  std::vector<hlo::PadDim> dims(static_cast<std::size_t>(i.operand(0)->shape().rank()));
+  std::vector<hlo::PadDim> dims(static_cast<std::size_t>(input->shape().rank()));
   for (std::size_t s = 0; s < c.window.size(); ++s)
     dims[static_cast<std::size_t>(c.dims.input_spatial[s])] = {c.window[s].pad_low, c.window[s].pad_high,
                                                                c.window[s].lhs_dilate - 1};
   Instruction* padded = make.pad(input, make.zeros(Shape::scalar(input->shape().dtype())), std::move(dims));
+  if (goes_by_lines(i)) hlo::mark_staged(*padded);
   return widens ? make.convert(padded, i.operand(0)->shape().dtype()) : padded;
 }
 
@@ -109,13 +137,18 @@ Instruction* rare_convolution(Make& make, Instruction* input, Instruction* kerne
   return make.convert(result, like.shape().dtype());
 }
 
-// A branch: the convolution of what is padded, or as it was.
+// A branch: the convolution of what is padded, or as it was. The padded input is made before both, or by the one that reads
+// it line by line.
 hlo::Computation* branch(const Instruction& i, const Shape& operands, bool whole) {
   hlo::Computation* c = i.module().add_computation(i.name() + (whole ? "_finite" : "_not_finite"));
   Make make(i, *c);
   Instruction* both = c->add_parameter(0, operands);
-  Instruction *padded = make.element(both, 0), *kernel = make.element(both, 1);
-  c->set_root(whole ? whole_convolution(make, padded, kernel, i) : rare_convolution(make, unpadded(make, padded, i), kernel, i));
+  Instruction *input = make.element(both, 0), *kernel = make.element(both, 1);
+  const bool by_lines = goes_by_lines(i);
+  if (whole)
+    c->set_root(whole_convolution(make, by_lines ? padded_input(make, input, i) : input, kernel, i));
+  else
+    c->set_root(rare_convolution(make, by_lines ? input : unpadded(make, input, i), kernel, i));
   return c;
 }
 
@@ -124,15 +157,15 @@ Expected<Instruction*> rewritten(Instruction& i) {
   const std::optional<bool> finite = known_finite(*i.operand(1));
   if (finite == false) return nullptr;
   Make make(i);
-  Instruction* padded = padded_input(make, i);
+  Instruction* input = finite == true || !goes_by_lines(i) ? padded_input(make, i.operand(0), i) : i.operand(0);
   Instruction* kernel = i.operand(1);
-  if (finite == true) return whole_convolution(make, padded, kernel, i);
+  if (finite == true) return whole_convolution(make, input, kernel, i);
 
   Dims all(static_cast<std::size_t>(kernel->shape().rank()));
   std::iota(all.begin(), all.end(), 0);
   Instruction* each = make.op(Opcode::IsFinite, Shape::array(DType::Pred, kernel->shape().dims()), {kernel});
   Instruction* is_finite = make.reduce(Opcode::And, each, make.integer(DType::Pred, 1), all);
-  Instruction* both = make.tuple({padded, kernel});
+  Instruction* both = make.tuple({input, kernel});
   Instruction* chosen = make.op(Opcode::Conditional, Shape::array(i.shape().dtype(), i.shape().dims()), {is_finite, both, both});
   chosen->set_called({branch(i, both->shape(), true), branch(i, both->shape(), false)});
   return chosen;
