@@ -104,6 +104,11 @@ const Form kForms[] = {
     {"4,16,16,48", "4,8,8,48", "3,3,1,48", "size=8x8 rhs_dilate=2x2 pad=1_0x1_0", "f01b_i01o->01bf", "", ", batch_group_count=48"},
     {"16,9,9,8", "3,3,8,24", "8,9,9,24", "size=3x3 pad=1_1x1_1 rhs_reversal=1x1", "b01f_01io->b01f", "", ", batch_group_count=2"},
     {"64,64", "64,256", "64,256", "", "bf_io->bf"},
+    // Base dilation: phases without any tap, of unequal parts of the kernel, cut off at the end.
+    {"2,9,8,16", "2,2,16,48", "2,18,16,48", "size=2x2 pad=1_1x1_1 lhs_dilate=2x2", "b01f_01io->b01f"},
+    {"8,9,8,16", "1,1,16,24", "8,17,15,24", "size=1x1 lhs_dilate=2x2", "b01f_01io->b01f"},
+    {"4,7,8,16", "5,4,16,24", "4,22,15,24", "size=5x4 pad=3_4x2_1 lhs_dilate=3x2 rhs_reversal=1x0", "b01f_01io->b01f"},
+    {"4,30,32", "6,32,48", "4,60,48", "size=6 pad=3_3 lhs_dilate=2", "b0f_0io->b0f"},
 };
 
 // Kernels and gradients too large for the near caches: panels are packed for many places of the result, and sums wait.
@@ -173,6 +178,18 @@ TEST(CompiledConvolutions, HavePaddedLinesInScratch) {
   for (const kernels::Kernel& kernel : compiled->kernels) scratch = std::max(scratch, kernel.scratch_bytes);
   EXPECT_GE(scratch, 3 * 66 * 32 * 4);
   EXPECT_LE(scratch, 256 << 10);
+}
+
+// A kernel that is reversed first, as gradients have it.
+TEST(CompiledConvolutions, OfReversedKernels) {
+  for (const char* dims : {"0,1", "1", "0,1,2"}) {
+    const std::string text =
+        "HloModule m\nENTRY e { p = f32[4,8,8,16] parameter(0)\n q = f32[3,3,24,16] parameter(1)\n w = f32[3,3,24,16] reverse(q), dimensions={" +
+        std::string(dims) + "}\n ROOT r = f32[4,16,16,24] convolution(p, w), window={size=3x3 pad=1_2x1_2 lhs_dilate=2x2 rhs_reversal=0x1}, "
+        "dim_labels=b01f_01oi->b01f }";
+    expect_as_interpreted(text, Values::Small, 1);
+    expect_as_interpreted(text, Values::WithOddKernels, 2);
+  }
 }
 
 TEST(CompiledConvolutions, OfConstantKernels) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
 #include <tuple>
 #include <unordered_map>
@@ -587,7 +588,7 @@ DotProblem arranged(std::vector<DotAxis> axes, std::int64_t enough) {
   for (const DotAxis& a : axes) (a.of == DotAxis::Of::Sum ? sums : problem.axes).push_back(a);
   if (sums.empty()) sums.push_back({DotAxis::Of::Sum, {}, 1});
   // The densest is summed innermost.
-  std::ranges::stable_sort(sums, std::ranges::greater(), [](const DotAxis& a) { return a.lhs + a.rhs; });
+  std::ranges::stable_sort(sums, std::ranges::greater(), [](const DotAxis& a) { return std::abs(a.lhs) + std::abs(a.rhs); });
   problem.lhs_axis = problem.axes.size();
   problem.rhs_axis = problem.lhs_axis + 1;
   problem.axes.push_back(lhs);

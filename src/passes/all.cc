@@ -31,6 +31,7 @@
 #include "passes/shrink_loops.h"
 #include "passes/simplify_algebra.h"
 #include "passes/simplify_conditionals.h"
+#include "passes/simplify_convolutions.h"
 #include "passes/simplify_indices.h"
 #include "passes/simplify_loops.h"
 #include "passes/simplify_movement.h"
@@ -73,6 +74,7 @@ constexpr Pass kAll[] = {
     {"shrink-loops", shrink_loops, "take invariant, equal and unneeded leaves out of loops"},
     {"simplify-algebra", simplify_algebra, "simplify elementwise ops where every bit stays"},
     {"simplify-conditionals", simplify_conditionals, "inline known, equal and small branches; drop unused results"},
+    {"simplify-convolutions", simplify_convolutions, "fold reversed kernels; make one with base dilation several without"},
     {"simplify-indices", simplify_indices, "decide comparisons and clamps of integers by their ranges"},
     {"simplify-loops", simplify_loops, "find trip counts; inline loops that run once or never"},
     {"simplify-movement", simplify_movement, "simplify what only moves elements, and updates"},

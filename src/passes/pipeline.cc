@@ -87,9 +87,11 @@ Expected<Changed> run_standard(hlo::Module& module, const RunOptions& options) {
     const Changed placed = TRY(run_placement(module, options));
     return expanded | fitted | placed;
   }
-  constexpr std::array<std::string_view, 10> kLast = {"remove-barriers",
+  constexpr std::array<std::string_view, 12> kLast = {"remove-barriers",
                                                      "simplify-tuples",
                                                      "remove-dead",  // what is dead must not count for layouts
+                                                     "simplify-convolutions",
+                                                     "remove-dead",  // kernels that were reversed
                                                      "pad-convolutions",
                                                      "split-windows",
                                                      "assign-layouts",
