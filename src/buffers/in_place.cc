@@ -140,6 +140,13 @@ bool same_elements(const Shape& a, const Shape& b) {
   return a.is_array() && b.is_array() && a.dims() == b.dims() && a.layout() == b.layout();
 }
 
+// Sums over rows, of a kernel over rows, or the blocks that they take: an element is read in the pass over its own row.
+bool is_column_sum(const Instruction& i) { return i.opcode() == Opcode::Reduce && decision(i, "columns") != nullptr; }
+bool goes_into_column_sums(const Instruction& i) {
+  if (i.opcode() != Opcode::Bitcast) return is_column_sum(i);
+  return !i.users().empty() && std::ranges::all_of(i.users(), [](const Instruction* user) { return is_column_sum(*user); });
+}
+
 // Whether all that a fused computation computes from `parameter` has its dimensions and comes to the roots by
 // elementwise operations alone, or goes into a sum over a row of a kernel over rows: its row has been read whole before
 // the last pass over it, which writes. Elements are what counts: layouts say where they lie in memory, and
@@ -155,6 +162,7 @@ bool is_used_elementwise(const Instruction& parameter) {
         sums.push_back(user);
         continue;
       }
+      if (goes_into_column_sums(*user)) continue;
       const bool is_aligned = is_elementwise(user->opcode()) && user->shape().dims() == parameter.shape().dims();
       if (user->opcode() != Opcode::Tuple && !is_aligned) return false;
       if (reached.insert(user).second) open.push_back(user);
@@ -201,13 +209,17 @@ class RowPasses {
 // what passes read; what has one element a row is written when its row is done with.
 bool rows_may_overwrite(const Computation& fused, const Instruction& parameter, std::int64_t result) {
   const Instruction& root = *fused.root();
-  if (root.opcode() != Opcode::Tuple) return root.shape().dims() == parameter.shape().dims();
+  if (root.opcode() != Opcode::Tuple) return !is_column_sum(root) && root.shape().dims() == parameter.shape().dims();
   const Instruction& written = *root.operand(result);
-  if (written.shape().dims() != parameter.shape().dims()) return false;
+  if (is_column_sum(written) || written.shape().dims() != parameter.shape().dims()) return false;
   const RowPasses passes(fused);
   int last = passes.last();
   for (const Instruction* leaf : root.operands()) {
     if (!leaf->shape().is_array()) return false;
+    if (is_column_sum(*leaf)) {
+      last = std::max(last, passes.sums(*leaf) + 1);
+      continue;
+    }
     const bool is_whole = leaf->shape().dims() == parameter.shape().dims();
     if (!is_whole && !passes.has_one_a_row(leaf->shape())) return false;
     if (is_whole) last = std::max(last, passes.sums(*leaf) + 1);

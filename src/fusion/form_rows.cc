@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "fusion/column_sums.h"
 #include "fusion/cost.h"
 #include "fusion/fuse.h"
 
@@ -24,6 +25,11 @@ constexpr std::size_t kMaxMembers = 110;           // instructions in a group; w
 constexpr std::int64_t kLongRow = 512 * 1024;        // bytes of a row of which there should be several
 constexpr std::int64_t kFewRows = 8;
 constexpr std::int64_t kNearBytes = 1 << 20;       // of columns that are walked together: they have to stay near
+constexpr std::int64_t kSumsBytes = 128 * 1024;    // of sums over rows, which each row goes through
+constexpr std::int64_t kOneBlock = 64 * 1024;      // bytes of rows that need not be shared out
+constexpr std::int64_t kFewBlocks = 8;
+constexpr std::size_t kMaxColumnSums = 4;
+constexpr std::size_t kMaxSteps = 2000;            // looked at for one question about cycles
 
 class RowFormer {
  public:
@@ -38,6 +44,7 @@ class RowFormer {
   std::vector<RowGroup> run() {
     for (Instruction* i : order_)
       if (i->opcode() == Opcode::Reduce && !seen_.contains(i) && worth_a_look(*i)) form(*i);
+    for (RowGroup& group : groups_) take_column_sums(group);
     return std::move(groups_);
   }
 
@@ -214,6 +221,98 @@ class RowFormer {
       pass[i] = i->opcode() == Opcode::Reduce ? ++latest : latest;
       if (i->opcode() == Opcode::Reduce) i->mutable_annotations().decisions["rows"] = "pass " + std::to_string(latest);
     }
+  }
+
+  // --- Sums over rows, once all groups are there.
+
+  void take_column_sums(RowGroup& group) {
+    std::int64_t blocks = 0;
+    std::size_t taken = 0;
+    for (Instruction* i : order_) {
+      if (i->opcode() != Opcode::Reduce || is_grouped(*i) || !i->control_predecessors().empty() || !i->control_successors().empty()) continue;
+      const auto sum = column_sum(*i, group.space);
+      std::vector<Instruction*> made;
+      if (!sum || !is_at_hand(*sum->value, group, made)) continue;
+      std::string reason = column_objection(*i, *sum, group);
+      if (reason.empty() && taken == kMaxColumnSums) reason = "many sums over these rows are made already";
+      if (reason.empty() && blocks != 0 && blocks != sum->blocks) reason = "it takes other blocks of rows";
+      if (!reason.empty()) {
+        refuse(*i, reason);
+        continue;
+      }
+      blocks = sum->blocks;
+      ++taken;
+      i->mutable_annotations().decisions["columns"] = "blocks of " + std::to_string(group.space.rows() / blocks) + " rows";
+      for (Instruction* m : made) take(group, *m);
+      if (i->operand(0) != sum->value) take(group, *i->operand(0));
+      take(group, *i);
+    }
+    std::ranges::sort(group.members, {}, [&](const Instruction* m) { return position_.at(m); });
+  }
+
+  void take(RowGroup& group, Instruction& i) {
+    if (!grouped_.insert(&i).second) return;
+    const std::size_t node = node_of(group.members[0]), own = position_.at(&i);
+    group.members.push_back(&i);
+    nodes_[own].clear();
+    nodes_[node].push_back(&i);
+    owner_[own] = node;
+  }
+
+  // Whether the kernel has an element of it for each element of its rows, or can make it of such: `made`, for no other use.
+  bool is_at_hand(const Instruction& value, const RowGroup& group, std::vector<Instruction*>& made) const {
+    constexpr std::size_t kMost = 4;
+    if (has(value, group)) return true;
+    if (made.size() == kMost || !may_join(value) || !hlo::is_elementwise(value.opcode()) || !is_cheap(value) || value.is_root() ||
+        value.users().size() != 1)
+      return false;
+    made.push_back(order_[position_.at(&value)]);
+    return std::ranges::all_of(value.operands(), [&](const Instruction* o) { return is_free(*o) || is_at_hand(*o, group, made); });
+  }
+
+  bool has(const Instruction& value, const RowGroup& group) const {
+    if (position_.contains(&value) && is_grouped(value)) return node_of(&value) == node_of(group.members[0]);
+    return std::ranges::any_of(group.members, [&](const Instruction* m) {
+      for (std::int64_t k = 0; k < m->num_operands(); ++k)
+        if (m->operand(k) == &value)
+          for (const Extent e : {Extent::Row, Extent::Full})
+            if (axes_of(m->shape(), group.space, e) && operand_extent(*m, e, k, group.space) == Extent::Full) return true;
+      return false;
+    });
+  }
+
+  std::string column_objection(const Instruction& reduce, const ColumnSum& sum, const RowGroup& group) const {
+    const RowSpace& space = group.space;
+    const std::int64_t width = byte_width(sum.value->shape().dtype());
+    if (group.members.size() + 2 > kMaxMembers) return "the kernel would be large";
+    if (reduce.operand(1)->opcode() != Opcode::Constant) return "its initial value is computed";
+    if (sum.blocks == 1 && space.rows() * space.columns() * width > kOneBlock)
+      return "it takes all rows one after the other, so that they cannot be shared out";
+    if (sum.blocks > 1 && sum.blocks < kFewBlocks) return "there are few blocks of rows";
+    if (space.columns() * width > kSumsBytes) return "the rows are too long for their sums to stay near";
+    const Instruction* operand = reduce.operand(0);
+    if (operand != sum.value && operand->users().size() > 1) return "its blocks are used by others";
+    return reaches(reduce, group) ? "the rows wait for it" : "";
+  }
+
+  // Whether a way leads from `i` to the group. Says yes when in doubt.
+  bool reaches(const Instruction& i, const RowGroup& group) const {
+    const std::size_t goal = node_of(group.members[0]);
+    std::unordered_set<std::size_t> seen = {node_of(&i)};
+    std::vector<std::size_t> open = {node_of(&i)};
+    while (!open.empty()) {
+      const std::size_t n = open.back();
+      open.pop_back();
+      if (n == goal || seen.size() > kMaxSteps) return true;
+      const auto use = [&](const Instruction* user) {
+        if (position_.contains(user) && seen.insert(node_of(user)).second) open.push_back(node_of(user));
+      };
+      for (const Instruction* m : nodes_[n]) {
+        for (const Instruction* user : m->users()) use(user);
+        for (const Instruction* after : m->control_successors()) use(after);
+      }
+    }
+    return false;
   }
 
   // Groups become nodes; nodes are put in order anew.

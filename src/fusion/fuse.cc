@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "fusion/column_sums.h"
 #include "fusion/cost.h"
 #include "fusion/form_rows.h"
 #include "hlo/reduce_order.h"
@@ -408,7 +409,7 @@ class Fuser {
     group.rows = std::to_string(rows.space.rows()) + " of " + std::to_string(rows.space.columns());
     for (const Instruction* m : rows.members) {
       groups_of_[m] = {groups_.size() - 1};
-      if (m->opcode() == Opcode::Reduce) group.domain = m->operand(0)->shape().dims();
+      if (m->opcode() == Opcode::Reduce && !is_column_sum(*m)) group.domain = m->operand(0)->shape().dims();
     }
   }
 

@@ -203,6 +203,75 @@ TEST(Rows, LongColumnsAreRefused) {
   EXPECT_EQ(decision(*named(*m, "r"), "not_rows"), "the columns are too long to stay near");
 }
 
+// What RMS norm's gradients are made of: dx over rows, and a sum over `rows` of them for each column.
+std::string norm_gradients(const std::string& rows, const std::string& columns, const std::string& sum, const std::string& more = "",
+                           const std::string& results = "", const std::string& roots = "") {
+  const std::string full = "f32[" + rows + "," + columns + "]", row = "f32[" + rows + "]";
+  return kAdd + "ENTRY e { x = " + full + " parameter(0)\n dy = " + full + " parameter(1)\n z = f32[] constant(0)\n" +
+         " q = " + full + " multiply(x, x)\n s = " + row + " reduce(q, z), dimensions={1}, to_apply=add\n i = " + row +
+         " rsqrt(s)\n b = " + full + " broadcast(i), dimensions={0}\n h = " + full + " multiply(x, b)\n d = " + full +
+         " multiply(h, dy)\n t = " + row + " reduce(d, z), dimensions={1}, to_apply=add\n tb = " + full +
+         " broadcast(t), dimensions={0}\n dx = " + full + " subtract(dy, tb)\n " + sum + more + "\n ROOT r = (" + full + ", f32[" + columns +
+         "]" + results + ") tuple(dx, g" + roots + ") }";
+}
+std::string sum_in_blocks(int blocks, int rows) {
+  const std::string n = std::to_string(blocks), cut = "f32[" + n + "," + std::to_string(rows / blocks) + ",64]";
+  return "c = " + cut + " bitcast(d)\n p = f32[" + n + ",64] reduce(c, z), dimensions={1}, to_apply=add\n"
+         " g = f32[64] reduce(p, z), dimensions={0}, to_apply=add";
+}
+std::string reduce_decision(const hlo::Module& module, const std::string& key) {
+  std::string found;
+  for (const hlo::Computation& c : module.computations())
+    for (const Instruction& i : c.instructions())
+      if (i.opcode() == Opcode::Reduce) found += decision(i, key);
+  return found;
+}
+
+TEST(ColumnSums, OfANormsGradientsAreMadeBesideItsRows) {
+  const auto small = fused(norm_gradients("16", "64", "g = f32[64] reduce(d, z), dimensions={0}, to_apply=add"));
+  EXPECT_EQ(kernels(*small).size(), 1u) << text::print(*small);
+  const auto large = fused(norm_gradients("32768", "64", sum_in_blocks(32, 32768)));
+  EXPECT_EQ(kernels(*large).size(), 2u) << text::print(*large);  // the second one adds up what the blocks give
+  EXPECT_EQ(reduce_decision(*large, "columns"), "blocks of 1024 rows");
+}
+
+TEST(ColumnSums, OfAnArrayThatTheRowsReadToo) {
+  const auto m = fused(norm_gradients("16", "64", "g = f32[64] reduce(dy, z), dimensions={0}, to_apply=add"));
+  EXPECT_EQ(kernels(*m).size(), 1u) << text::print(*m);
+}
+
+TEST(ColumnSums, OfWhatIsMadeOfSuchAnArray) {
+  const auto m = fused(norm_gradients("16", "64",
+                                      "n = f32[16,64] negate(dy)\n m = f32[16,64] abs(n)\n"
+                                      " g = f32[64] reduce(m, z), dimensions={0}, to_apply=add"));
+  EXPECT_EQ(kernels(*m).size(), 1u) << text::print(*m);
+}
+
+TEST(ColumnSums, SayWhyTheyAreMadeApart) {
+  const auto reason = [](const std::string& text) { return reduce_decision(*fused(text), "not_rows"); };
+  EXPECT_EQ(reason(norm_gradients("4096", "64", "g = f32[64] reduce(d, z), dimensions={0}, to_apply=add")),
+            "it takes all rows one after the other, so that they cannot be shared out");
+  EXPECT_EQ(reason(norm_gradients("32768", "64", sum_in_blocks(4, 32768))), "there are few blocks of rows");
+  EXPECT_EQ(reason(norm_gradients("16", "64",
+                                  "w = f32[] parameter(2)\n g = f32[64] reduce(d, w), dimensions={0}, to_apply=add")),
+            "its initial value is computed");
+  EXPECT_EQ(reason(norm_gradients("32768", "64", sum_in_blocks(32, 32768),
+                                  "\n n = f32[32,1024,64] negate(c)", ", f32[32,1024,64]", ", n")),
+            "its blocks are used by others");
+}
+
+// dx waits for g, which would wait for the whole kernel.
+TEST(ColumnSums, AKernelDoesNotWaitForItself) {
+  const auto m = fused(kAdd +
+                       "ENTRY e { x = f32[16,64] parameter(0)\n z = f32[] constant(0)\n"
+                       " g = f32[64] reduce(x, z), dimensions={0}, to_apply=add\n gr = f32[64] reverse(g), dimensions={0}\n gb = f32[16,64] broadcast(gr), dimensions={1}\n"
+                       " a = f32[16,64] subtract(x, gb)\n s = f32[16] reduce(a, z), dimensions={1}, to_apply=add\n"
+                       " b = f32[16,64] broadcast(s), dimensions={0}\n u = f32[16,64] subtract(a, b)\n"
+                       " v = f32[16,64] subtract(u, x)\n ROOT t = (f32[16,64], f32[64]) tuple(v, g) }");
+  EXPECT_GT(kernels(*m).size(), 1u) << text::print(*m);
+  EXPECT_EQ(reduce_decision(*m, "not_rows"), "the rows wait for it");
+}
+
 TEST(Fuse, ACostlyValueUnderABroadcastIsComputedOnce) {
   const auto m = fused(
       "ENTRY e { p = f32[9] parameter(0)\n x = f32[9,7] parameter(1)\n q = f32[9] tanh(p)\n n = f32[9] negate(q)\n"

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "fusion/column_sums.h"
 #include "fusion/cost.h"
 #include "buffers/in_place.h"
 #include "kernels/elements.h"
@@ -827,6 +828,8 @@ Expected<Kernel> plan_fusion(const Instruction& fusion) {
     grid.scatter = scatter_grid(*roots[0].instruction, copied_results(fusion).empty());
     grid.blocks = grid.scatter.blocks;
     bytes = grid.scatter.cost;
+  } else if (is_rows_fusion(fusion) && fusion::column_blocks(fusion) > 0) {
+    grid.blocks = fusion::column_blocks(fusion);
   } else if (bytes > kSerialBytes && !goes_in_order(roots)) {
     grid.blocks = std::min<std::int64_t>((bytes + kBlockBytes - 1) / kBlockBytes, 256);
   }

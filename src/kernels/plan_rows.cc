@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/try.h"
+#include "fusion/column_sums.h"
 #include "hlo/identity.h"
 #include "kernels/elements.h"
 #include "kernels/row_passes.h"
@@ -32,7 +33,7 @@ class RowPlanner {
     scratch_ = static_cast<int>(kernel.arguments.size());
     kernel.scratch_bytes = std::max(kernel.scratch_bytes, p_.scratch_bytes);
     for (std::size_t d = 0; d < space_.dims.size(); ++d) (space_.reduced[d] ? along_ : over_).push_back(d);
-    order_rows();
+    if (p_.blocks == 0) order_rows();  // sums over rows take them in the order of dimensions
     for (const Instruction& i : fusion.called(0)->instructions())
       if (i.shape().is_array()) widest_ = std::max<std::int64_t>(widest_, byte_width(i.shape().dtype()));
   }
@@ -47,7 +48,15 @@ class RowPlanner {
 
   Expected<> row_by_row() {
     const std::int64_t rows = space_.rows();
-    const Index row = index_of(b_.begin_loop(0, rows, 0, block_of(rows)));
+    Index row;
+    if (p_.blocks > 0) {
+      block_ = index_of(b_.begin_loop(0, p_.blocks, 0, blocks_ > 1 ? 1 : 0));
+      for (const auto& roots : p_.column_roots)
+        for (const Root* root : roots) TRY(begin_sums(*root));
+      row = index_of(b_.begin_loop(0, rows / p_.blocks)) + block_ * (rows / p_.blocks);
+    } else {
+      row = index_of(b_.begin_loop(0, rows, 0, block_of(rows)));
+    }
     Coordinates at(space_.dims.size());
     set(at, over_, b_.delinearise(row, extents(over_)));
     TRY(store_rows(0, at));
@@ -56,7 +65,41 @@ class RowPlanner {
       TRY(store_rows(p, at));
     }
     b_.end_loop();
+    if (p_.blocks > 0) b_.end_loop();
     return {};
+  }
+
+  // --- Sums over rows: each lies in its result, which a block of rows has to itself, while the rows go by.
+
+  Expected<> begin_sums(const Root& root) {
+    const Instruction& reduce = *root.instruction;
+    const Value initial = TRY(elements_.at(*reduce.operand(1), {}));
+    const std::int64_t columns = space_.columns();
+    const Index lane = index_of(b_.begin_loop(0, columns, plain_lanes(0, columns)));
+    Coordinates at(space_.dims.size());
+    set(at, along_, b_.delinearise(lane, extents(along_)));
+    b_.store(root.place, sum_point(reduce, at), initial);
+    b_.end_loop();
+    return {};
+  }
+
+  Expected<Value> sum_with(const Root& root, const Coordinates& at) {
+    const Instruction& reduce = *root.instruction;
+    const Value x = TRY(full(*fusion::column_sum(reduce, space_)->value, at));
+    return combine(reduce, b_.load(root.place, sum_point(reduce, at)), x);
+  }
+
+  Point sum_point(const Instruction& reduce, const Coordinates& at) const {
+    const fusion::ColumnSum sum = *fusion::column_sum(reduce, space_);
+    std::vector<int> axes = *fusion::axes_of(sum.value->shape(), space_, Extent::Full);
+    if (sum.block_dim >= 0) axes.insert(axes.begin() + sum.block_dim, -1);
+    Point point;
+    for (int d = 0; d < std::ssize(axes); ++d) {
+      if (std::ranges::find(reduce.dimensions(), d) != reduce.dimensions().end()) continue;
+      const int axis = axes[static_cast<std::size_t>(d)];
+      point.push_back(d == sum.block_dim ? block_ : axis < 0 ? Index{} : at[static_cast<std::size_t>(axis)]);
+    }
+    return point;
   }
 
   Expected<> pass_by_lanes(int p, const Coordinates& row) {
@@ -98,7 +141,7 @@ class RowPlanner {
   // Elements at once where no sum asks for a number: several vectors where there is little to do.
   int plain_lanes(int p, std::int64_t extent) const {
     std::int64_t lanes = 64 / widest_;
-    const std::size_t stores = p_.full_roots[static_cast<std::size_t>(p)].size();
+    const std::size_t stores = p_.full_roots[static_cast<std::size_t>(p)].size() + p_.column_roots[static_cast<std::size_t>(p)].size();
     if (stores <= 2) lanes *= 2;
     const auto enough = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)));
     return static_cast<int>(std::max<std::int64_t>(2, std::min(lanes, enough)));
@@ -175,12 +218,17 @@ class RowPlanner {
         b_.store_linear(scratch_, scratch_index(held, at), v);
       }
     // All values first: an operand may be a result's own memory.
-    std::vector<std::pair<const Root*, Value>> stores;
+    std::vector<std::pair<const Root*, Value>> stores, sums;
     for (const Root* root : p_.full_roots[static_cast<std::size_t>(p)]) {
       const Value v = TRY(full(*root->instruction, at));
       stores.emplace_back(root, v);
     }
+    for (const Root* root : p_.column_roots[static_cast<std::size_t>(p)]) {
+      const Value v = TRY(sum_with(*root, at));
+      sums.emplace_back(root, v);
+    }
     for (const auto& [root, v] : stores) b_.store(root->place, point_of(*root->instruction, Extent::Full, at), v);
+    for (const auto& [root, v] : sums) b_.store(root->place, sum_point(*root->instruction, at), v);
     return sofar;
   }
 
@@ -271,6 +319,7 @@ class RowPlanner {
   int scratch_ = 0;
   std::vector<std::size_t> along_, over_;  ///< dimensions of the space
   Index lane_;                             ///< rows side by side: which of them
+  Index block_;                            ///< of rows, where there are sums over rows
   std::int64_t widest_ = 4;
 };
 

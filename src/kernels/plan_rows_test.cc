@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "fusion/column_sums.h"
 #include "fusion/fuse.h"
 #include "fusion/taps.h"
 #include "hlo/narrow_float.h"
@@ -62,7 +63,7 @@ class Draw {
     const char* const types[] = {"f32", "f32", "f32", "f64", "bf16", "f16"};
     type_ = integers_ ? "f32" : types[pick(0, 5)];
     constexpr int kLong[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 130, 200, 1000};
-    constexpr int kShort[] = {1, 2, 3, 5, 17};
+    constexpr int kShort[] = {1, 2, 3, 5, 17, 16, 24};
     const int rank = pick(1, 4), columns = pick(1, std::min(rank, 2));
     // Reduced dimensions: mostly the last ones.
     std::vector<bool> along(static_cast<std::size_t>(rank), false);
@@ -95,7 +96,7 @@ class Draw {
   }
 
   void step() {
-    switch (pick(0, 9)) {
+    switch (pick(0, 11)) {
       case 0:
       case 1:
       case 2: return reduce();
@@ -103,6 +104,8 @@ class Draw {
       case 4: return spread();
       case 5: return elementwise(row_, row());
       case 6: return move();
+      case 7:
+      case 8: return sum_rows();
       default: return elementwise(full_, full());
     }
   }
@@ -111,6 +114,32 @@ class Draw {
     const char* const ops[] = {"add", "add", "maximum", "minimum"};
     const std::string op = ops[pick(0, 3)];
     add(row_, row(), "reduce(" + some(full_) + ", " + (op == "maximum" ? "low" : "zero") + "), dimensions={" + list(along_) + "}, to_apply=" + op);
+  }
+
+  // Over rows, all or by blocks.
+  void sum_rows() {
+    if (over_.empty()) return;
+    const char* const ops[] = {"add", "add", "maximum", "minimum"};
+    const std::string op = ops[pick(0, 3)], initial = op == "maximum" ? "low" : "zero", x = some(full_);
+    const int cut = over_[0], rows = dims_[static_cast<std::size_t>(cut)], block = rows % 2 == 0 ? 2 : rows % 3 == 0 ? 3 : 1;
+    if (rows / block < 2 || block == 1) {
+      add(column_, "[" + list(column_dims_) + "]", "reduce(" + x + ", " + initial + "), dimensions={" + list(over_) + "}, to_apply=" + op);
+      return;
+    }
+    std::vector<int> dims = dims_, along = over_, kept, first;
+    dims[static_cast<std::size_t>(cut)] = rows / block;
+    dims.insert(dims.begin() + cut + 1, block);
+    for (int& d : along) ++d;
+    for (int d = 0, n = 0; d < static_cast<int>(dims.size()); ++d) {
+      if (std::ranges::find(along, d) != along.end()) continue;
+      if (d == cut) first.push_back(n);
+      kept.push_back(dims[static_cast<std::size_t>(d)]);
+      ++n;
+    }
+    Names sums, blocks;
+    add(blocks, "[" + list(dims) + "]", "bitcast(" + x + ")");
+    add(sums, "[" + list(kept) + "]", "reduce(" + blocks[0] + ", " + initial + "), dimensions={" + list(along) + "}, to_apply=" + op);
+    add(column_, "[" + list(column_dims_) + "]", "reduce(" + sums[0] + ", " + initial + "), dimensions={" + list(first) + "}, to_apply=" + op);
   }
 
   void spread() {
@@ -148,10 +177,11 @@ class Draw {
   }
 
   void result(std::string& shapes, std::string& names) {
-    const bool of_rows = !row_.empty() && pick(0, 2) == 0;
+    const int of = pick(0, 3);
+    const bool of_rows = !row_.empty() && of == 0, of_columns = of == 1;
     const std::string comma = shapes.empty() ? "" : ", ";
-    shapes += comma + type_ + (of_rows ? row() : full());
-    names += comma + some(of_rows ? row_ : full_);
+    shapes += comma + type_ + (of_rows ? row() : of_columns ? "[" + list(column_dims_) + "]" : full());
+    names += comma + (of_columns ? column_.back() : some(of_rows ? row_ : full_));
   }
   void result_last(std::string& shapes, std::string& names) {
     shapes += ", " + type_ + full();
@@ -192,13 +222,15 @@ struct Scratch {
 };
 
 /// In plain C++, block by block from the last one.
-Literal evaluated(const hlo::Module& module, const std::vector<Literal>& arguments, std::string* kernels = nullptr, int* rows = nullptr) {
+Literal evaluated(const hlo::Module& module, const std::vector<Literal>& arguments, std::string* kernels = nullptr, int* rows = nullptr,
+                  int* sums = nullptr) {
   return run_fused(module, arguments, [&](const Instruction& fusion, const std::vector<Literal>& operands) {
     const auto kernel = plan(fusion);
     EXPECT_TRUE(kernel) << kernel.error().message();
     if (!kernel) return Literal(fusion.shape());
     if (kernels != nullptr) *kernels += print(*kernel) + "\n";
     if (rows != nullptr) *rows += is_rows_fusion(fusion) ? 1 : 0;
+    if (sums != nullptr && is_rows_fusion(fusion)) *sums += fusion::column_blocks(fusion) > 0 ? 1 : 0;
     const auto verified = verify(*kernel);
     EXPECT_TRUE(verified) << verified.error().message() << print(*kernel);
     Buffers buffers(fusion, operands);
@@ -221,8 +253,8 @@ void expect_same_bits(const Literal& got, const Literal& want, const std::string
 unsigned programs(unsigned few) { return std::getenv("HLOOM_EXHAUSTIVE") != nullptr ? 20000 : few; }
 
 TEST(PlanRows, LeaveTheBitsThatSingleKernelsLeave) {
-  int rows = 0;
-  for (unsigned seed = 1; seed <= programs(600); ++seed) {
+  int rows = 0, sums = 0;
+  for (unsigned seed = 1; seed <= programs(900); ++seed) {
     const std::string text = Draw(seed, false).module();
     const auto module = parse(text), apart = parse(text);
     ASSERT_TRUE(module && apart) << "seed " << seed;
@@ -230,11 +262,12 @@ TEST(PlanRows, LeaveTheBitsThatSingleKernelsLeave) {
     ASSERT_TRUE(fusion::fuse(*module));
     ASSERT_TRUE(fusion::fuse(*apart, {.rows = false}));
     std::string kernels;
-    const Literal got = evaluated(*module, arguments, &kernels, &rows), want = evaluated(*apart, arguments);
+    const Literal got = evaluated(*module, arguments, &kernels, &rows, &sums), want = evaluated(*apart, arguments);
     expect_same_bits(got, want, "seed " + std::to_string(seed) + "\n" + text + text::print(*module) + kernels);
     if (HasFailure()) return;
   }
   EXPECT_GT(rows, 200);  // or this tests nothing
+  EXPECT_GT(sums, 30);
 }
 
 TEST(PlanRows, EqualTheInterpreter) {

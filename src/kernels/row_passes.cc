@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "fusion/column_sums.h"
 #include "fusion/cost.h"
 #include "fusion/form_rows.h"
 
@@ -44,6 +45,8 @@ class PassPlanner {
     HLOOM_CHECK(!reduces.empty());
     p_.space = *fusion::row_space(*reduces[0]);
     p_.extents = fusion::tied_extents(reduces, p_.space, [](const Instruction&) { return true; });
+    for (const Instruction* i : order_)
+      if (fusion::is_column_sum(*i)) take(*i);
   }
 
   RowPasses plan() && {
@@ -56,6 +59,13 @@ class PassPlanner {
   }
 
  private:
+  void take(const Instruction& column_sum) {
+    const fusion::ColumnSum sum = *fusion::column_sum(column_sum, p_.space);
+    p_.extents.emplace(sum.value, Extent::Full);
+    p_.blocks = sum.blocks;
+    summed_.emplace(&column_sum, sum.value);
+  }
+
   bool is_full(const Instruction* i) const {
     const auto found = p_.extents.find(i);
     return found != p_.extents.end() && found->second == Extent::Full;
@@ -82,14 +92,17 @@ class PassPlanner {
   void place_roots() {
     int last = p_.num_passes();
     for (const Root& r : roots_)
-      if (is_full(r.instruction)) last = std::max(last, depth_[r.instruction] + 1);
+      if (is_full(r.instruction) || summed_.contains(r.instruction)) last = std::max(last, depth_[r.instruction] + 1);
     const auto size = static_cast<std::size_t>(last) + 1;
     p_.reduces.resize(size);
     p_.full_roots.resize(size);
     p_.row_roots.resize(size);
+    p_.column_roots.resize(size);
     for (const Root& r : roots_) {
       const auto depth = static_cast<std::size_t>(depth_[r.instruction]);
-      if (is_full(r.instruction))
+      if (summed_.contains(r.instruction))
+        p_.column_roots[depth + 1].push_back(&r);
+      else if (is_full(r.instruction))
         p_.full_roots[depth + 1].push_back(&r);
       else if (is_row(r.instruction))
         p_.row_roots[depth].push_back(&r);
@@ -113,6 +126,7 @@ class PassPlanner {
     for (std::size_t p = 1; p < p_.reduces.size(); ++p) {
       for (const Instruction* r : p_.reduces[p]) need(r->operand(0), std::uint64_t{1} << p);
       for (const Root* r : p_.full_roots[p]) need(r->instruction, std::uint64_t{1} << p);
+      for (const Root* r : p_.column_roots[p]) need(summed_.at(r->instruction), std::uint64_t{1} << p);
     }
     for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
       const Instruction* i = *at;
@@ -184,6 +198,7 @@ class PassPlanner {
   std::vector<const Instruction*> order_;
   const std::vector<Root>& roots_;
   RowPasses p_;
+  std::unordered_map<const Instruction*, const Instruction*> summed_;  ///< by sum over rows: the value that it sums up
   std::unordered_map<const Instruction*, int> depth_;
   std::unordered_map<const Instruction*, std::uint64_t> needed_;
   std::unordered_map<const Instruction*, double> cost_;

@@ -26,9 +26,11 @@ struct RowPasses {
   std::vector<std::vector<const hlo::Instruction*>> reduces;  ///< by pass; [0] is empty
   std::vector<std::vector<const Root*>> full_roots;           ///< stored in that pass
   std::vector<std::vector<const Root*>> row_roots;            ///< stored after that pass
+  std::vector<std::vector<const Root*>> column_roots;         ///< sums over rows that get the row's elements in that pass
   std::vector<Root> others;                                   ///< no values of a row
   std::vector<Held> held;
   std::int64_t scratch_bytes = 0;
+  std::int64_t blocks = 0;                                    ///< of rows that column_roots take; 0 without such
   int num_passes() const { return static_cast<int>(reduces.size()) - 1; }
 };
 

@@ -158,6 +158,24 @@ TEST(SimplifyMovement, MultipliesWhereADotContractsNothing) {
             std::string::npos);
 }
 
+// JAX sums up a sum over an axis of one element once more. From -0 on, or rounded to a narrower type, a sum may be -0.
+TEST(SimplifyMovement, SumsUpASumOnce) {
+  const auto adds = [](const std::string& type, const std::string& inner, const std::string& outer) {
+    const std::string left = testing::after(
+        "simplify-movement", "HloModule m\nadd { a = " + type + "[] parameter(0)\n b = " + type + "[] parameter(1)\n ROOT s = " + type +
+                                 "[] add(a, b) }\nENTRY e {\nx = " + type + "[4,6] parameter(0)\nz = " + type + "[] constant(" + inner +
+                                 ")\ny = " + type + "[] constant(" + outer + ")\nr = " + type +
+                                 "[6] reduce(x, z), dimensions={0}, to_apply=add\nn = " + type + "[1,6] reshape(r)\nROOT t = " + type +
+                                 "[6] reduce(n, y), dimensions={0}, to_apply=add\n}\n");
+    return left.find("add(r") != std::string::npos || left.find(", r") != std::string::npos;
+  };
+  EXPECT_FALSE(adds("f32", "0", "0"));
+  EXPECT_FALSE(adds("f64", "0", "0"));
+  EXPECT_TRUE(adds("f32", "-0", "0"));
+  EXPECT_TRUE(adds("f32", "0", "1"));
+  EXPECT_TRUE(adds("bf16", "0", "0"));
+}
+
 // A scatter drops what is not inside; an update would move it: hence the select.
 TEST(SimplifyMovement, GuardsTheOneWindowOfAScatter) {
   const std::string left =

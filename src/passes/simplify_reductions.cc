@@ -5,6 +5,18 @@
 
 namespace hloom::passes::rules {
 
+namespace {
+
+// A sum from 0 on in its own type is never -0: 0 more changes nothing.
+bool is_sum_from_zero(Instruction* x) {
+  while (is(x, Opcode::Reshape) || is(x, Opcode::Bitcast)) x = x->operand(0);
+  const DType type = x->shape().is_array() ? x->shape().dtype() : DType::Invalid;
+  return is(x, Opcode::Reduce) && (type == DType::F32 || type == DType::F64) && x->num_operands() == 2 &&
+         x->operand(0)->shape().dtype() == type && simple_combiner(*x->to_apply()) == Opcode::Add && is_number(x->operand(1), 0.0);
+}
+
+}  // namespace
+
 // Each element has one value to combine with the initial one.
 Instruction* reduce(Instruction& i) {
   if (i.num_operands() != 2 || !i.shape().is_array()) return nullptr;
@@ -16,6 +28,7 @@ Instruction* reduce(Instruction& i) {
   const bool reduces_one = std::ranges::all_of(i.dimensions(), [&](std::int64_t d) { return x->shape().dim(d) == 1; });
   if (!combiner || !reduces_one || is_complex(x->shape().dtype()) || x->shape().dtype() != i.shape().dtype())
     return nullptr;
+  if (*combiner == Opcode::Add && is_number(initial, 0.0) && is_sum_from_zero(x)) return make.reshape(x, i.shape().dims());
   return make.binary(*combiner, make.broadcast_scalar(initial, i.shape().dims()), make.reshape(x, i.shape().dims()));
 }
 
