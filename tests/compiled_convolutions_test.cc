@@ -104,6 +104,11 @@ const Form kForms[] = {
     {"4,16,16,48", "4,8,8,48", "3,3,1,48", "size=8x8 rhs_dilate=2x2 pad=1_0x1_0", "f01b_i01o->01bf", "", ", batch_group_count=48"},
     {"16,9,9,8", "3,3,8,24", "8,9,9,24", "size=3x3 pad=1_1x1_1 rhs_reversal=1x1", "b01f_01io->b01f", "", ", batch_group_count=2"},
     {"64,64", "64,256", "64,256", "", "bf_io->bf"},
+    // The gradient of a depthwise convolution's kernel: a sum for each channel.
+    {"4,28,28,48", "4,28,28,48", "3,3,1,48", "size=28x28 pad=1_1x1_1", "f01b_i01o->01bf", "", ", batch_group_count=48"},
+    {"8,32,33,20", "8,15,16,20", "5,4,1,20", "size=15x16 rhs_dilate=2x2 pad=1_0x1_0", "f01b_i01o->01bf", "", ", batch_group_count=20"},
+    {"2,12,12,9", "2,10,10,9", "3,3,1,9", "size=10x10", "f01b_i01o->01bf", "", ", batch_group_count=9"},
+    {"2,40,200", "2,40,200", "5,1,200", "size=40 pad=4_0", "f0b_i0o->0bf", "{0,2,1}", ", batch_group_count=200"},
     // Base dilation: phases without any tap, of unequal parts of the kernel, cut off at the end.
     {"2,9,8,16", "2,2,16,48", "2,18,16,48", "size=2x2 pad=1_1x1_1 lhs_dilate=2x2", "b01f_01io->b01f"},
     {"8,9,8,16", "1,1,16,24", "8,17,15,24", "size=1x1 lhs_dilate=2x2", "b01f_01io->b01f"},

@@ -19,4 +19,15 @@ bool has_thin_groups(const Instruction& convolution) {
   return features_in_group(convolution) < kThin || others < kThin;
 }
 
+bool sums_by_channel(const Instruction& convolution) {
+  constexpr std::int64_t kLeastChannels = 8;
+  const auto& c = convolution.attr<ConvolutionAttr>();
+  if (c.batch_groups < kLeastChannels || c.feature_groups > 1 || features_in_group(convolution) != 1) return false;
+  const auto densest = [&](std::int64_t number) {
+    const auto& order = convolution.operand(number)->shape().layout().minor_to_major;
+    return order.empty() ? -1 : order.front();
+  };
+  return convolution.shape().dim(c.dims.output_batch) == 1 && densest(0) == c.dims.input_batch && densest(1) == c.dims.kernel_output;
+}
+
 }  // namespace hloom::hlo

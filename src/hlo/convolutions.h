@@ -14,4 +14,8 @@ std::int64_t features_in_group(const Instruction& convolution);
 /// gradients of their kernels. Tiles of a dot have nothing to share there; loops over the result's elements do them.
 bool has_thin_groups(const Instruction& convolution);
 
+/// Whether it has thin groups of batches, each of one batch and one feature, whose numbers lie densest in both operands: the
+/// gradient of a depthwise convolution's kernel. Each channel is a sum over all places, and channels go side by side.
+bool sums_by_channel(const Instruction& convolution);
+
 }  // namespace hloom::hlo

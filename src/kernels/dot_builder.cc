@@ -26,7 +26,7 @@ DotBuilder::DotBuilder(Builder& builder, const DotFusion& fusion, const Places& 
       form_(form),
       elements_(builder, fusion, places),
       row_axis_(form.swapped ? problem.rhs_axis : problem.lhs_axis),
-      lane_axis_(form.swapped ? problem.lhs_axis : problem.rhs_axis),
+      lane_axis_(form.channel_axis >= 0 ? static_cast<std::size_t>(form.channel_axis) : form.swapped ? problem.lhs_axis : problem.rhs_axis),
       type_(fusion.sum_type),
       kept_type_(fusion.exact_steps > 0 ? DType::S32 : fusion.sum_type),
       at_(problem.axes.size()) {
@@ -37,7 +37,8 @@ Expected<std::int64_t> DotBuilder::build() {
   for (std::size_t a = 0; a <= p_.rhs_axis; ++a)
     if (p_.extent(a) == 0) return blocks_;
   std::int64_t shared_cells = form_.shared_cells;
-  for (std::size_t a = 0; a < p_.lhs_axis; ++a) dims_.push_back(shares(a) ? std::exchange(shared_cells, 1) : p_.extent(a));
+  for (std::size_t a = 0; a < p_.lhs_axis; ++a)
+    dims_.push_back(a == lane_axis_ ? 1 : shares(a) ? std::exchange(shared_cells, 1) : p_.extent(a));
   dims_.push_back(form_.row_cells);
   dims_.push_back(form_.lane_cells);
   cell_at_.resize(dims_.size());
@@ -72,7 +73,7 @@ Expected<> DotBuilder::cells(std::size_t dim, const Body& body) {
 
 Expected<> DotBuilder::cell() {
   for (std::size_t a = 0; a < p_.lhs_axis; ++a)
-    if (!shares(a)) at_[a] = cell_at_[a];
+    if (!shares(a) && a != lane_axis_) at_[a] = cell_at_[a];
   rows_ = {};
   rows_.cells = form_.row_cells;
   rows_.number = cell_at_[p_.lhs_axis];

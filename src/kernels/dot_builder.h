@@ -139,6 +139,7 @@ class DotBuilder {
   Expected<> finish(const Tile&, std::vector<Value> sums);
   /// One k of a tile: sums of chain `chain` go on.
   Expected<> step(const Tile&, std::int64_t chain, std::vector<Value>& sums);
+  Expected<> channel_step(const Tile&, std::int64_t chain, std::vector<Value>& sums);
   Expected<std::vector<Value>> sum_axis(std::size_t axis, const Tile&, std::vector<Value> sums);
   Expected<std::vector<Value>> sum_innermost(const Tile&, std::vector<Value> sums);
   void keep_sum(const Index& place, Value sum);

@@ -16,6 +16,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "hlo/convolutions.h"
+
 namespace hloom::kernels {
 namespace {
 
@@ -437,10 +439,56 @@ std::vector<DotRun> balanced_runs(std::int64_t total, std::int64_t largest) {
   return runs;
 }
 
+namespace {
+
+// The axis of channels that go side by side, of a convolution that sums each by itself; -1: none.
+std::int64_t channel_axis(const DotProblem& p, const DotFusion& fusion) {
+  if (fusion.dot->opcode() != hlo::Opcode::Convolution || !hlo::sums_by_channel(*fusion.dot)) return -1;
+  const auto is_dense = [](const DotOperand& o, std::int64_t stride) { return !o.plain || stride == 1; };
+  for (std::size_t a = 0; a < p.lhs_axis; ++a)
+    if (p.axes[a].of == DotAxis::Of::Batch && is_dense(p.lhs, p.axes[a].lhs) && is_dense(p.rhs, p.axes[a].rhs)) return static_cast<std::int64_t>(a);
+  return -1;
+}
+
+// Cells of channels, of two vectors at least; more of them, by places of the window, only where that is far too few.
+void choose_channel_cells(const DotProblem& p, std::int64_t width, DotForm& form) {
+  const View v = view_of(p, false, width);
+  const std::int64_t channels = p.extent(static_cast<std::size_t>(form.channel_axis)), vectors = ceil_div(channels, form.lanes);
+  const double cycles = static_cast<double>(v.outer / channels * v.rows * v.sum * vectors);
+  if (cycles < kAlone) return;
+  form.blocks = static_cast<std::int64_t>(std::clamp(cycles / kBlock, 2.0, kMostBlocks));
+  const std::int64_t cells = std::clamp<std::int64_t>(vectors / 2, 1, form.blocks);
+  form.vectors = std::min(form.vectors, ceil_div(vectors, cells));
+  form.lane_cells = std::min(cells, ceil_div(vectors, form.vectors));
+  form.shared_cells = std::clamp<std::int64_t>(form.blocks / (2 * form.lane_cells), 1, v.first_shared);
+}
+
+// As many places of the window and vectors of channels as registers hold, for each place is read once for all of those; and all
+// places of a window for one line after the other, so that memory is gone through once.
+DotForm channel_form(const DotProblem& p, std::int64_t axis, std::int64_t width, const VectorUnit& unit, bool grid) {
+  const std::int64_t channels = p.extent(static_cast<std::size_t>(axis)), rows = p.extent(p.lhs_axis), steps = p.sum_extent();
+  DotForm form;
+  form.channel_axis = axis;
+  form.lanes = std::min(unit.vector_bytes / width, power_of_two_at_least(channels));
+  while (rows * ceil_div(channels * width, 64) * form.chains * 2 <= 8 && steps >= form.chains * 8) form.chains *= 2;
+  const std::int64_t sums = std::max<std::int64_t>(1, unit.num_registers * 3 / 4 / form.chains);
+  form.rows = std::min(rows, sums);
+  form.vectors = std::min(ceil_div(channels, form.lanes), std::max<std::int64_t>(1, sums / form.rows));
+  if (form.chains == 1 && p.axes.back().extent >= 8) {
+    form.share_panels = true;
+    form.sum_outer = std::ssize(p.axes) - static_cast<std::int64_t>(p.rhs_axis) - 2;
+  }
+  if (grid) choose_channel_cells(p, width, form);
+  return form;
+}
+
+}  // namespace
+
 DotForm choose_form(const DotProblem& problem, const DotFusion& fusion, const VectorUnit& unit, std::int64_t parts) {
   const std::int64_t width = byte_width(fusion.sum_type), exact = fusion.exact_steps;
   const View view = view_of(problem, false, width);
   if (view.outer * view.rows * view.lanes == 0) return {};
+  if (const std::int64_t channels = channel_axis(problem, fusion); channels >= 0) return channel_form(problem, channels, width, unit, parts > 0);
   // What decides about the order of sums knows one machine only.
   const VectorUnit reference;
   const bool cheaper = choose_tiles(problem, true, fusion, reference).cycles <

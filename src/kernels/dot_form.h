@@ -26,6 +26,7 @@ struct DotForm {
     Fold,  ///< lanes along the summed axis, which both operands have dense: partial sums by lanes
   };
   Kind kind = Kind::Tile;
+  std::int64_t channel_axis = -1;  ///< not -1: lanes are of this axis, a batch's, and both operands have an element for each
   bool swapped = false;      ///< rows are of rhs, lanes of lhs
   std::int64_t lanes = 16;   ///< of one vector
   std::int64_t rows = 1;     ///< of the largest tile

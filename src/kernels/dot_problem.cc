@@ -49,7 +49,7 @@ bool moves_points(const Instruction& i) {
 // A convolution of which each product counts: its operands' dimensions are sums of strides, as a dot's are single ones, and
 // its groups are batches.
 bool is_whole_convolution(const Instruction& i) {
-  if (i.opcode() != Opcode::Convolution || hlo::has_thin_groups(i)) return false;
+  if (i.opcode() != Opcode::Convolution || (hlo::has_thin_groups(i) && !hlo::sums_by_channel(i))) return false;
   return std::ranges::all_of(i.attr<hlo::ConvolutionAttr>().window, [](const hlo::WindowDim& d) {
     return d.pad_low == 0 && d.pad_high == 0 && d.lhs_dilate == 1;
   });

@@ -201,7 +201,22 @@ Expected<Value> DotBuilder::lane_elements(const Tile& t, std::int64_t vector) {
   return lane_operand(vector + 1 == t.group.vectors ? t.mask : kNoValue);
 }
 
+// Rows too have an element for each lane.
+Expected<> DotBuilder::channel_step(const Tile& t, std::int64_t chain, std::vector<Value>& sums) {
+  for (std::int64_t j = 0; j < t.group.vectors; ++j) {
+    const Value of_lanes = TRY(lane_elements(t, j));
+    for (std::int64_t i = 0; i < t.rows; ++i) {
+      at_[row_axis_] = t.first_row + i;
+      const Value of_row = TRY(row_operand(j + 1 == t.group.vectors ? t.mask : kNoValue));
+      Value& sum = sums[static_cast<std::size_t>((chain * t.rows + i) * t.group.vectors + j)];
+      sum = multiply_add(of_row, of_lanes, sum);
+    }
+  }
+  return {};
+}
+
 Expected<> DotBuilder::step(const Tile& t, std::int64_t chain, std::vector<Value>& sums) {
+  if (form_.channel_axis >= 0) return channel_step(t, chain, sums);
   std::vector<Value> vectors;
   for (std::int64_t j = 0; j < t.group.vectors; ++j) vectors.push_back(TRY(lane_elements(t, j)));
   auto sum = sums.begin() + chain * t.rows * t.group.vectors;

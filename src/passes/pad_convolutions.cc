@@ -46,7 +46,7 @@ bool has_types(const Instruction& i) {
 
 bool wanted(const Instruction& i) {
   const auto& c = i.attr<ConvolutionAttr>();
-  if (hlo::has_thin_groups(i) || hlo::is_rare(i) || !has_types(i)) return false;
+  if ((hlo::has_thin_groups(i) && !hlo::sums_by_channel(i)) || hlo::is_rare(i) || !has_types(i)) return false;
   // What is cut off cannot be put back for the convolution as it was.
   const bool cut = std::ranges::any_of(c.window, [](const WindowDim& w) { return w.pad_low < 0 || w.pad_high < 0; });
   return !cut && std::ranges::any_of(c.window, is_padded) && products_of(i, c) >= kLeastProducts;
