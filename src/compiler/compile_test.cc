@@ -139,6 +139,34 @@ TEST(Compile, ADonatedArrayGoesRowByRowInPlace) {
   EXPECT_EQ(std::memcmp(x.data(), apart.data(), 4 * x.size()), 0);
 }
 
+// A sum over the rows reads them in a pass of its own: nothing lies over what that pass reads, unless it is the last to write.
+TEST(Compile, SumsOverTheRowsReadThemBeforeTheyAreWritten) {
+  for (const char* summed : {"x", "w"}) {
+    const auto program = [&](const std::string& alias) {
+      return "HloModule sums" + alias +
+             "\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
+             "ENTRY main { x = f32[40,133] parameter(0)\n zero = f32[] constant(0)\n"
+             "  s = f32[40] reduce(x, zero), dimensions={1}, to_apply=add\n sb = f32[40,133] broadcast(s), dimensions={0}\n"
+             "  y = f32[40,133] subtract(x, sb)\n q = f32[40,133] multiply(y, x)\n"
+             "  t = f32[40] reduce(q, zero), dimensions={1}, to_apply=add\n tb = f32[40,133] broadcast(t), dimensions={0}\n"
+             "  w = f32[40,133] multiply(x, tb)\n c = f32[133] reduce(" + summed + ", zero), dimensions={0}, to_apply=add\n"
+             "  ROOT r = (f32[40,133], f32[133]) tuple(y, c) }\n";
+    };
+    std::vector<float> x(40 * 133), y(x.size()), c(133), sums(133);
+    std::mt19937 random(6);
+    for (float& v : x) v = std::normal_distribution<float>(0, 3)(random);
+    const auto bytes = [](std::vector<float>& v) { return std::as_writable_bytes(std::span(v)); };
+    const auto plain = Executable::compile(program("")),
+               donated = Executable::compile(program(", input_output_alias={ {0}: (0, {}, may-alias) }"));
+    ASSERT_TRUE(plain && donated);
+    const std::span<std::byte> inputs[] = {bytes(x)}, outputs[] = {bytes(y), bytes(sums)}, over[] = {bytes(x), bytes(c)};
+    ASSERT_TRUE(plain->run(inputs, outputs));
+    ASSERT_TRUE(donated->run(inputs, over));
+    EXPECT_EQ(std::memcmp(x.data(), y.data(), 4 * x.size()), 0) << summed;
+    EXPECT_EQ(std::memcmp(c.data(), sums.data(), 4 * c.size()), 0) << summed;
+  }
+}
+
 TEST(Compile, ADonatedArrayElsewhereIsKept) {
   auto program = Executable::compile(updating_loop(100));
   ASSERT_TRUE(program);

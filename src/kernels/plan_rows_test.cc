@@ -358,6 +358,22 @@ TEST(PlanRows, WhatIsWrittenAnywayIsReadBack) {
   EXPECT_EQ(times(kernel, "load f32 y0"), 1u) << kernel;
 }
 
+// Sums of a row, each of what the one before leaves: code for one more is about as much as for the last.
+TEST(PlanRows, CodeGrowsWithTheNumberOfSums) {
+  const auto lines = [](int sums) {
+    std::string text = "ENTRY main { v0 = f32[8,100] parameter(0)\n z = f32[] constant(0)\n";
+    for (int n = 1; n <= sums; ++n) {
+      const std::string k = std::to_string(n), before = "v" + std::to_string(n - 1);
+      text += " t" + k + " = f32[8,100] multiply(" + before + ", " + before + ")\n sum" + k + " = f32[8] reduce(t" + k +
+              ", z), dimensions={1}, to_apply=add\n b" + k + " = f32[8,100] broadcast(sum" + k + "), dimensions={0}\n " +
+              (n == sums ? "ROOT " : "") + "v" + k + " = f32[8,100] subtract(" + before + ", b" + k + ")\n";
+    }
+    return times(single_kernel(text + "}"), "\n");
+  };
+  const std::size_t few = lines(6), many = lines(12);
+  EXPECT_LT(many, 3 * few) << few;
+}
+
 // All kernels of a program, and how many.
 std::string all_kernels(const std::string& entry, int* count) {
   const auto module = parse("add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n" + entry);
