@@ -20,6 +20,8 @@
 #include "jit/llvm_error.h"
 #include "jit/perf_map.h"
 #include "jit/slab.h"
+#include "jit/unwind.h"
+#include "jit/unwind_plugin.h"
 
 namespace hloom::jit {
 namespace {
@@ -40,6 +42,7 @@ Addresses table(std::span<const Symbol> externals) {
 
 struct Code::Impl {
   ContiguousSections sections;
+  UnwindTables unwind;  ///< in the sections
   Slab slab{sections};
   std::string reported;  ///< LLVM's reasons, which it gives apart from the failure
   std::optional<orc::ExecutionSession> session;
@@ -71,6 +74,7 @@ Expected<> Code::Impl::open(const LinkOptions& options) {
   });
   layer.emplace(*session, slab);
   dylib = &session->createBareJITDylib("program");
+  layer->addPlugin(make_unwind_plugin(unwind));
   if (options.perf) layer->addPlugin(make_perf_map());
   if (options.debugger) layer->addPlugin(make_debugger_support());
   return {};
@@ -170,7 +174,9 @@ Expected<> Code::Impl::link(const Addresses& externals) {
     return fail(error.code(), error.message(), "; ", reported);
   }
   for (const auto& [name, symbol] : **result) defined[(*name).str()] = symbol.getAddress().toPtr<void*>();
-  return slab.seal();
+  TRY(slab.seal());
+  unwind.publish();
+  return {};
 }
 
 Expected<Code> Code::link(const std::vector<Object>& objects, std::span<const Symbol> externals,

@@ -8,10 +8,13 @@
 
 #include <atomic>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <unistd.h>
+#include <unwind.h>
 #include <vector>
 
 #include "base/fail.h"
@@ -239,6 +242,80 @@ TEST(Code, MoveKeepsAddresses) {
   const Code moved(std::move(code));
   EXPECT_EQ(function(moved, "f"), f);
   EXPECT_EQ(f(3), 9 + 21 + 101);
+}
+
+// --- Walks of the stack -----------------------------------------------------------------------------------------------
+
+std::vector<void*> walked;  // where the functions of the last walk begin, innermost first
+
+_Unwind_Reason_Code note_frame(_Unwind_Context* context, void*) {
+  if (void* function = reinterpret_cast<void*>(_Unwind_GetRegionStart(context))) walked.push_back(function);
+  return _URC_NO_REASON;
+}
+
+std::int64_t walk(std::int64_t x) {
+  walked.clear();
+  _Unwind_Backtrace(note_frame, nullptr);
+  return x;
+}
+
+// Who stands on the other side of the compiled code.
+[[gnu::noinline]] std::int64_t enter(Function compiled, std::int64_t x) {
+  const std::int64_t result = compiled(x);
+  asm volatile("" ::: "memory");  // no tail call
+  return result;
+}
+
+bool is_walked_in_order(const std::vector<void*>& functions) {
+  auto at = walked.begin();
+  for (void* function : functions) {
+    at = std::find(at, walked.end(), function);
+    if (at == walked.end()) return false;
+  }
+  return true;
+}
+
+TEST(Unwind, WalksGoThroughCompiledCode) {
+  std::vector<Object> objects;
+  objects.push_back(compile("m0", [](llvm::Module& m) { add_call(m, "outer", "inner"); }));
+  objects.push_back(compile("m1", [](llvm::Module& m) { add_call(m, "inner", "walk"); }));
+  const Code code = *Code::link(objects, std::vector<Symbol>{{"walk", reinterpret_cast<void*>(&walk)}});
+  EXPECT_EQ(enter(function(code, "outer"), 5), 7);
+  EXPECT_TRUE(is_walked_in_order({reinterpret_cast<void*>(&walk), *code.lookup("inner"), *code.lookup("outer"),
+                                  reinterpret_cast<void*>(&enter)}));
+}
+
+// As a profiler that interrupts: in a function that calls nothing.
+TEST(Unwind, WalksBeginAnywhere) {
+  const Object object = compile("m", [](llvm::Module& m) {
+    llvm::IRBuilder<> b(m.getContext());
+    llvm::Function* f = start(m, b, "leaf");
+    b.CreateIntrinsic(llvm::Intrinsic::debugtrap, {});
+    b.CreateRet(f->getArg(0));
+  });
+  const Code code = *Code::link({object}, {});
+  const auto before = std::signal(SIGTRAP, [](int) { walk(0); });
+  EXPECT_EQ(enter(function(code, "leaf"), 5), 5);
+  std::signal(SIGTRAP, before);
+  EXPECT_TRUE(is_walked_in_order({*code.lookup("leaf"), reinterpret_cast<void*>(&enter)}));
+}
+
+TEST(Unwind, TablesGoWithTheirCode) {
+  std::vector<std::optional<Code>> programs;
+  std::vector<void*> functions;
+  for (int i = 0; i < 3; ++i) {
+    const Object object = compile("m", [](llvm::Module& m) { add_call(m, "f", "walk"); });
+    programs.emplace_back(*Code::link({object}, std::vector<Symbol>{{"walk", reinterpret_cast<void*>(&walk)}}));
+    functions.push_back(*programs.back()->lookup("f"));
+    EXPECT_EQ(enter(reinterpret_cast<Function>(functions.back()), 5), 6);
+    EXPECT_TRUE(is_walked_in_order({functions.back(), reinterpret_cast<void*>(&enter)}));
+  }
+  for (const std::size_t gone : {1, 0, 2}) {
+    void* const inside = static_cast<std::byte*>(functions[gone]) + 1;
+    EXPECT_EQ(_Unwind_FindEnclosingFunction(inside), functions[gone]);
+    programs[gone].reset();
+    EXPECT_EQ(_Unwind_FindEnclosingFunction(inside), nullptr);
+  }
 }
 
 TEST(Code, PerfFindsTheNames) {

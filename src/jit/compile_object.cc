@@ -40,19 +40,24 @@ class Diagnostics final : public llvm::DiagnosticHandler {
 
 bool verifies(const llvm::Module& module) { return !llvm::verifyModule(module, &llvm::errs()); }
 
-// Kernels never unwind, and an .eh_frame would have to be registered with the unwinder.
-void prepare(llvm::Module& module, const llvm::TargetMachine& machine) {
+// Kernels never unwind, but what they call may walk the stack, as profilers do at any place: an object has tables for
+// that where it is linked with them.
+bool wants_unwind_tables(const llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
+  return type == llvm::CodeGenFileType::ObjectFile && machine.getTargetTriple().isOSBinFormatELF();
+}
+
+void prepare(llvm::Module& module, const llvm::TargetMachine& machine, bool unwind_tables) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
   for (llvm::Function& function : module) {
     function.setDoesNotThrow();
-    function.removeFnAttr(llvm::Attribute::UWTable);
+    function.setUWTableKind(unwind_tables ? llvm::UWTableKind::Async : llvm::UWTableKind::None);
   }
 }
 
 Expected<> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::raw_pwrite_stream& out,
                     llvm::CodeGenFileType type) {
-  prepare(module, machine);
+  prepare(module, machine, wants_unwind_tables(machine, type));
   HLOOM_DCHECK(verifies(module));
   llvm::LLVMContext& context = module.getContext();
   std::string errors;

@@ -24,7 +24,7 @@ namespace hloom::jit {
 class DiskCache;
 
 /// Generates code for a module: IR passes run none but those of code generation. Sets the module's triple and data
-/// layout, and its functions nounwind and without unwind tables. The module's IR is used up: drop it after.
+/// layout, and its functions nounwind. ELF objects have unwind tables, for walks of the stack. The module's IR is used up: drop it after.
 /// Needs: IR that verifies (checked in builds without NDEBUG). Thread-safe for distinct contexts and machines.
 /// Cost: 1.3 ms and 0.5 to 3 ms a kernel, so about 10 kernels a module. Errors: Internal, with LLVM's words.
 Expected<Object> compile_object(llvm::Module&, llvm::TargetMachine&);

@@ -12,8 +12,8 @@
 namespace hloom::jit {
 namespace {
 
-// To be raised when objects of old would no longer do though their IR is the same: what is called from them changed.
-constexpr int kVersion = 1;
+// To be raised when objects of old would no longer do though their IR is the same: what is called from them changed, or what an object holds.
+constexpr int kVersion = 2;
 
 // LLVM's library may be newer than its headers.
 std::string llvm_version() {
