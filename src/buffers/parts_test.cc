@@ -125,6 +125,20 @@ TEST(Parts, SlicesLieWhereTheirOperandDoes) {
   EXPECT_EQ(p.slice("o"), (Slice{x.allocation, 256, 256}));
 }
 
+// Across the border of two parts, and of a slice again, all while the whole is needed: the same bytes under many names.
+TEST(Parts, SlicesOfAConcatenateThatLivesOnAreFree) {
+  const Plan p = plan_entry(kTwo + kBoth + call("k", "f32[8,16]", "c", "mid") + call("l", "f32[8,16]", "c", "low") +
+                            call("v", "f32[4,16]", "k", "high4") + call("f", "f32[8,16]", "k, l", "meet") +
+                            call("g", "f32[4,16]", "v", "turn4") + call("h", "f32[16,16]", "c", "turn16") +
+                            " ROOT r = (f32[8,16], f32[4,16], f32[16,16]) tuple(f, g, h)\n");
+  for (const char* name : {"c", "k", "l", "v"}) EXPECT_TRUE(is_free(p.find(name))) << name;
+  const Slice c = p.slice("c");
+  EXPECT_EQ(p.slice("k"), (Slice{c.allocation, c.offset + 256, 512}));
+  EXPECT_EQ(p.slice("l"), (Slice{c.allocation, c.offset, 512}));
+  EXPECT_EQ(p.slice("v"), (Slice{c.allocation, c.offset + 512, 256}));
+  EXPECT_EQ(p.assignment.arena_bytes(), 1024);
+}
+
 // Every part moved to where it does not belong, and every other value moved onto a part while that is needed.
 TEST(Parts, TheCheckerMissesPartsThatAreMoved) {
   for (const std::string& body : {kTwo + kBoth + kEnd, " u = f32[16,16] parameter(2)\n" + kSlices}) {

@@ -563,6 +563,39 @@ TEST_F(CommandLine, KeepsCodeInAFolder) {
   EXPECT_THAT(hloom(bench + " --cache=other").out, HasSubstr(warm));
 }
 
+// Also where the code is tuned: a Skylake shuns gathers, with AVX-512 it prefers narrower vectors.
+TEST_F(CommandLine, TheNextProcessMakesNoCode) {
+  write("three.hlo", R"(HloModule three
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b) }
+ENTRY e {
+  x = f32[512,512] parameter(0)
+  i = s32[64] parameter(1)
+  zero = f32[] constant(0)
+  d = f32[512,512] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  s = f32[512] reduce(d, zero), dimensions={1}, to_apply=add
+  ROOT g = f32[64] gather(s, i), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
+})");
+  const auto kernels = [](const std::string& messages) {
+    const std::size_t at = messages.find("code: ");
+    return at == std::string::npos ? "" : messages.substr(at + 6, messages.find(' ', at + 6) - at - 6);
+  };
+  int tried = 0;
+  for (const std::string cpu : {"", "x86-64", "skylake", "skylake-avx512"}) {
+    const std::string words = "run three.hlo --random=1 --time --cache=kept" + (cpu.empty() ? "" : " --cpu=" + cpu);
+    const Outcome first = hloom(words), next = hloom(words);
+    if (first.status != 0 && !cpu.empty()) continue;  // not this machine's
+    ++tried;
+    const std::string all = kernels(first.err);
+    EXPECT_GT(all, "1") << cpu;
+    EXPECT_THAT(first.err, HasSubstr("code: " + all + " kernels, 0 of them from the cache")) << cpu;
+    EXPECT_THAT(next.err, HasSubstr("code: " + all + " kernels, " + all + " of them from the cache")) << cpu;
+    EXPECT_EQ(next.out, first.out) << cpu;
+  }
+  EXPECT_GE(tried, 1);
+}
+
 TEST_F(CommandLine, CacheFoldersThatCannotBeUsed) {
   std::filesystem::create_directory_symlink(folder_, folder_ + "/link");
   for (const std::string where : {"/proc/hloom", "two.hlo", "link"}) {
