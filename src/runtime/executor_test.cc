@@ -654,6 +654,37 @@ TEST(Executor, RunsBeyondTheMostWait) {
   EXPECT_EQ(gate.most, 2);
 }
 
+// No run may wait for ever because the one before it got no memory.
+TEST(Executor, RunsThatWaitEndWhereNoneGetsItsArena) {
+  constexpr int kRuns = 6;
+  std::atomic<bool> is_full = true;
+  std::atomic<int> begun = 0, refused = 0;
+  HostAllocator::Options options;
+  options.map = [&](std::optional<int>, std::byte*, std::int64_t) -> Expected<> {
+    while (is_full && begun < kRuns) std::this_thread::yield();  // the others come and wait meanwhile
+    if (is_full) return Error(Code::ResourceExhausted, "no more");
+    return {};
+  };
+  HostAllocator allocator(std::move(options));
+  const auto made = Executor::create(state_program(4, {}), {.allocator = &allocator, .max_concurrent_runs = 1});
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kRuns; ++i)
+    callers.emplace_back([&] {
+      ThreadPool pool(1);
+      Ints x(4), y(4);
+      ++begun;
+      const Expected<> done = run(**made, {bytes(x), bytes(y)}, {bytes(x)}, pool);
+      if (!done && done.error().code() == Code::ResourceExhausted) ++refused;
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(refused, kRuns);
+  EXPECT_EQ(allocator.statistics().num_buffers, 0);
+  EXPECT_EQ(allocator.statistics().num_chunks, 0);
+  is_full = false;
+  ThreadPool pool(1);
+  EXPECT_EQ(run_state(**made, Ints(4, 3), Ints(4), pool), Ints(4, 3));
+}
+
 // The run calls its own program once more.
 const Executor* again = nullptr;
 void run_again(void* const*, std::int64_t, std::int64_t, void*) {

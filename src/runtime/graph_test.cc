@@ -309,6 +309,34 @@ TEST(GraphRun, OneThreadKeepsTheOrder) {
   EXPECT_EQ(order, (std::vector{0, 1, 2}));
 }
 
+// The plan's order is the priority: of the steps that are ready, the first, also where one further on was ready before.
+TEST(GraphRun, TheFirstReadyStepGoesFirst) {
+  static std::vector<int> order;
+  order.clear();
+  const auto note = [](auto number) {
+    return +[](void* const*, std::int64_t, std::int64_t, void*) { order.push_back(decltype(number)::value); };
+  };
+  // 0 and 4 wait for nothing, 1 and 2 for 0, 3 for both; written in this order, 4 is ready from the start.
+  const base::KernelFunction functions[] = {note(std::integral_constant<int, 0>()), note(std::integral_constant<int, 1>()),
+                                            note(std::integral_constant<int, 2>()), note(std::integral_constant<int, 3>()),
+                                            note(std::integral_constant<int, 4>())};
+  const std::vector<std::vector<Slice>> reads = {{}, {{0, 0, 64}}, {{0, 0, 64}}, {{0, 64, 64}, {0, 128, 64}}, {}};
+  Steps steps;
+  for (int i = 0; i < 5; ++i) {
+    Call call;
+    call.function = functions[i];
+    call.arguments = reads[static_cast<std::size_t>(i)];
+    call.written = std::vector<bool>(call.arguments.size(), false);
+    call.arguments.push_back({0, 64 * i, 64});
+    call.written.push_back(true);
+    call.cost = kLargeCost;
+    steps.push_back({call});
+  }
+  ThreadPool one(1);
+  run(*(*Executor::create(mixing(std::move(steps)))), one);
+  EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
+}
+
 // A copy between two memories and a call before it: the call ends when what reads the copy has told it.
 TEST(GraphRun, CopiesGoOnBesideWork) {
   static std::atomic<bool> copied = false;
