@@ -21,6 +21,7 @@
 #include "kernels/plan_packing.h"
 #include "kernels/plan_region.h"
 #include "kernels/plan_sort.h"
+#include "kernels/stream_stores.h"
 #include "library/rng_state.h"
 #include "passes/check_memory_spaces.h"
 #include "runtime/read_only_memory.h"
@@ -65,7 +66,7 @@ class ProgramBuilder {
 
   ProgramBuilder(Compiled& compiled, const Options& options, const base::Target& target, jit::DiskCache* cache,
                  const Planned& planned)
-      : c_(compiled), options_(options), unit_(kernels::vector_unit(target)), cache_(cache), planned_(planned) {}
+      : c_(compiled), options_(options), target_(target), unit_(kernels::vector_unit(target)), cache_(cache), planned_(planned) {}
 
   Expected<> build() {
     TRY(passes::check_memory_spaces(*c_.module));
@@ -327,6 +328,8 @@ class ProgramBuilder {
     for (std::int64_t leaf = 0; leaf < num_leaves(fusion.shape()); ++leaf)
       arguments.push_back(to_runtime(c_.assignment.slice(fusion, leaf)));
     note({&fusion});
+    note_overlaps(kernel, arguments);
+    if (moves_alone(fusion)) kernels::stream_stores(kernel, kernels::least_streamed_bytes(target_, is_read_again(fusion)));
     auto split_bytes = kernel.cuts.empty() ? std::vector<std::vector<std::int64_t>>() : parts_of(fusion);
     add_call(std::move(kernel), std::move(arguments), to);
     std::get<runtime::Call>(to.back().of).split_bytes = std::move(split_bytes);
@@ -456,8 +459,21 @@ class ProgramBuilder {
     return kernels::plan_fusion(fusion);
   }
 
+  // Dots and sorts come back to what they have written.
+  static bool moves_alone(const Instruction& fusion) {
+    return !kernels::is_dot_fusion(fusion) && !kernels::is_sort_fusion(fusion);
+  }
+
+  // Whether a step of the same run reads what the instruction makes.
+  bool is_read_again(const Instruction& i) const {
+    const Computation& entry = *c_.module->entry();
+    return i.parent() != &entry || std::ranges::any_of(i.users(), [&](const Instruction* user) {
+             return !is_silent(*user) || (user != entry.root() && is_read_again(*user));
+           });
+  }
+
   void add_call(kernels::Kernel kernel, std::vector<runtime::Slice> arguments, Steps& to) {
-    note_overlaps(kernel, [&](std::size_t a, std::size_t b) { return overlap(arguments[a], arguments[b]); });
+    note_overlaps(kernel, arguments);
     runtime::Call call;
     call.name = kernel.name;
     call.arguments = std::move(arguments);
@@ -538,6 +554,7 @@ class ProgramBuilder {
                                    return plan_called(i, places, forked_scratch_bytes);
                                  }));
     kernels::Kernel kernel = std::move(builder).finish();
+    if (apart) kernels::stream_stores(kernel, kernels::least_streamed_bytes(target_, is_read_again(*instructions[0])));
     const bool forks = !kernel.callees.empty();
     note(instructions);
     add_call(std::move(kernel), std::move(slices), to);
@@ -559,11 +576,17 @@ class ProgramBuilder {
              all[a].byte_offset < all[b].byte_offset + all[b].shape.size_bytes() &&
              all[b].byte_offset < all[a].byte_offset + all[a].shape.size_bytes();
     });
+    if (i.opcode() == Opcode::Copy || moves_alone(i))
+      kernels::stream_stores(kernel, kernels::least_streamed_bytes(target_, is_read_again(i)));
     kernel.checks_bounds = options_.check_bounds;
     kernels::CalledKernel called{kernel.name, kernel.blocks, kernel.scratch_bytes};
     forked_scratch_bytes = std::max(forked_scratch_bytes, kernel.scratch_bytes);
     keep(std::move(kernel));
     return called;
+  }
+
+  void note_overlaps(kernels::Kernel& kernel, const std::vector<runtime::Slice>& arguments) const {
+    note_overlaps(kernel, [&](std::size_t a, std::size_t b) { return overlap(arguments[a], arguments[b]); });
   }
 
   // Of arguments that share bytes, one of which is written.
@@ -597,6 +620,7 @@ class ProgramBuilder {
 
   Compiled& c_;
   const Options& options_;
+  const base::Target& target_;
   const kernels::VectorUnit unit_;
   jit::DiskCache* const cache_;
   const Planned& planned_;

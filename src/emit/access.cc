@@ -3,6 +3,9 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DerivedTypes.h>
 
+#include <algorithm>
+#include <bit>
+
 #include "base/check.h"
 #include "base/try.h"
 #include "emit/function.h"
@@ -22,6 +25,7 @@ struct Access {
   llvm::Align alignment;
   Value* mask;    // null: all lanes
   bool vector;    // lanes, else one element
+  bool streamed = false;  // a store past the caches, if it may
 };
 
 Value* constant(Function& f, std::int64_t x) { return f.b.getInt64(static_cast<std::uint64_t>(x)); }
@@ -265,9 +269,34 @@ void emit_affine(Function& f, const kernels::Affine& affine) {
 
 namespace {
 
+// Past the caches where the address allows: instructions that store so want it aligned, and parts of two lines would
+// cost more than they spare. Arguments are aligned to their elements only, and so are rows of any length.
+void store_streamed(Function& f, const Access& access, Value* pointer, Value* lanes) {
+  llvm::IRBuilder<>& b = f.b;
+  const std::uint64_t bytes = f.function->getDataLayout().getTypeStoreSize(lanes->getType());
+  const std::uint64_t piece = std::min<std::uint64_t>(std::bit_floor(bytes), 64);
+  llvm::BasicBlock* past = llvm::BasicBlock::Create(b.getContext(), "past", f.function);
+  llvm::BasicBlock* plain = llvm::BasicBlock::Create(b.getContext(), "plain", f.function);
+  llvm::BasicBlock* stored = llvm::BasicBlock::Create(b.getContext(), "stored", f.function);
+  Value* off = b.CreateAnd(b.CreatePtrToInt(pointer, b.getInt64Ty()), b.getInt64(piece - 1));
+  b.CreateCondBr(b.CreateIsNull(off), past, plain);
+  b.SetInsertPoint(past);
+  llvm::StoreInst* store = annotate(access, b.CreateAlignedStore(lanes, pointer, llvm::Align(piece)));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                     llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
+  b.CreateBr(stored);
+  b.SetInsertPoint(plain);
+  annotate(access, b.CreateAlignedStore(lanes, pointer, access.alignment));
+  b.CreateBr(stored);
+  b.SetInsertPoint(stored);
+  f.streams = true;
+}
+
 void store_contiguous(Function& f, const Access& access, Value* first, Value* mask, Value* lanes) {
   Value* pointer = pointer_to(f, access, first);
-  if (mask == nullptr)
+  if (mask == nullptr && access.streamed)
+    store_streamed(f, access, pointer, lanes);
+  else if (mask == nullptr)
     annotate(access, f.b.CreateAlignedStore(lanes, pointer, access.alignment));
   else
     annotate(access, f.b.CreateMaskedStore(lanes, pointer, access.alignment, mask));
@@ -345,10 +374,23 @@ void store_pairs(Function& f, const Access& access, const Address& a, Lanes part
 
 }  // namespace
 
+Value* bytes_to_line(Function& f, const kernels::Store& store) {
+  for (const kernels::Index::Term& term : store.index.terms)
+    if (f.held(term.value).parts.real == nullptr || f.held(term.value).form == Held::Form::Varying) return nullptr;
+  const DType type = f.kernel.type(store.value);
+  const Access access = access_to(f, store.argument, type, nullptr, true);
+  Address a = address_of(f, store.index, access.wide);
+  if (is_complex(type)) a = doubled(f, a);
+  const auto piece = static_cast<std::uint64_t>(std::min<std::int64_t>(f.lanes.count * byte_width(type), 64));
+  Value* address = f.b.CreatePtrToInt(pointer_to(f, access, a.first), f.b.getInt64Ty());
+  return f.b.CreateAnd(f.b.CreateNeg(address), f.b.getInt64(piece - 1));
+}
+
 Expected<> emit_store(Function& f, const kernels::Store& store) {
   const bool vector = f.lanes.count > 0;
   const DType type = f.kernel.type(store.value);
-  const Access access = access_to(f, store.argument, type, combined_mask(f, store.mask), vector);
+  Access access = access_to(f, store.argument, type, combined_mask(f, store.mask), vector);
+  access.streamed = store.streamed;
   const Address a = address_of(f, store.index, access.wide);
   if (f.kernel.checks_bounds)
     emit_bounds_check(f, {"stores", static_cast<std::size_t>(store.argument), type, a, access.mask, vector});

@@ -111,6 +111,28 @@ TEST(Access, MaskedLanesTouchNothing) {
   expect_laws(kernels, /*any_nan=*/false);
 }
 
+// Past the caches, from any place in a line on, in blocks; what is before the first line and behind the last is under masks.
+TEST(Access, StreamedStores) {
+  std::vector<Kernel> kernels;
+  for (const char* type : {"u8", "bf16", "f32", "f64", "c64"})
+    for (const int lanes : {8, 16, 64})
+      for (const std::int64_t from : {0, 1, 3, 4, 7, 12, 16})
+        for (const std::int64_t n : {std::int64_t{5}, 2 * static_cast<std::int64_t>(lanes), 3 * static_cast<std::int64_t>(lanes) + 5}) {
+          const std::string t = type, name = "streamed." + std::to_string(kernels.size());
+          const std::string size = std::to_string(2 * n + from);
+          kernels.push_back(*kernels::parse(
+              "kernel " + name + "(a: " + t + "[" + size + "]) -> (y: " + t + "[" + size + "], z: u8[" + size +
+              "]) { for r in 0..2 { f = constant u8 3 for i in 0.." + std::to_string(n) + " by " + std::to_string(lanes) +
+              " { x = load " + t + " a[" + std::to_string(n) + "*r + i] store y[" + std::to_string(n) + "*r + i + " +
+              std::to_string(from) + "], x streamed store z[i], f streamed } } }"));
+        }
+  for (const std::int64_t block : {16, 40, 64})
+    kernels.push_back(*kernels::parse("kernel streamed.blocks." + std::to_string(block) + "(a: f32[300]) -> (y: f32[300]) blocks " +
+                                      std::to_string((300 + block - 1) / block) + " { for i in 0..300 block " +
+                                      std::to_string(block) + " by 16 { x = load f32 a[i] store y[i], x streamed } }"));
+  expect_laws(kernels, /*any_nan=*/false);
+}
+
 // One buffer that holds several types, and arguments that lie over each other.
 TEST(Access, OverlapsAndBytes) {
   const auto kernels = *kernels::parse_kernels(R"(

@@ -1,7 +1,9 @@
 // The function around a kernel: its signature, the pointers, and what may be assumed of the memory behind them.
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include <algorithm>
 #include <bit>
@@ -88,6 +90,13 @@ void load_pointers(Function& f) {
   f.status = f.b.CreateLoad(f.b.getPtrTy(), slot, "status");
 }
 
+void fence_streams(Function& f) {
+  if (llvm::Triple(f.target.triple).isX86())
+    f.b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {});
+  else
+    f.b.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
+}
+
 }  // namespace
 
 Expected<> emit_function(Function& f, llvm::Module& module) {
@@ -106,6 +115,8 @@ Expected<> emit_function(Function& f, llvm::Module& module) {
   f.b.CreateBr(f.done);
   f.function->insert(f.function->end(), f.done);
   f.b.SetInsertPoint(f.done);
+  // What went past the caches is in no order with what tells others that the call is done.
+  if (f.streams) fence_streams(f);
   f.b.CreateRetVoid();
   return {};
 }

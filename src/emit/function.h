@@ -59,6 +59,7 @@ struct Function {
   llvm::BasicBlock* done = nullptr;  ///< where the call ends
   llvm::Value* status = nullptr;     ///< of a kernel that checks its accesses: where it reports
   llvm::Value* call_arguments = nullptr;  ///< room for the pointers of the largest Call
+  bool streams = false;                   ///< some store goes past the caches
   std::vector<Memory> memories;           ///< one for each argument, then the scratch
   std::vector<Held> values;
   LaneLoop lanes;
@@ -98,6 +99,9 @@ struct Address {
 
 Expected<> emit_load(Function&, const kernels::Load&);
 Expected<> emit_store(Function&, const kernels::Store&);
+/// Bytes from the address that the store would have here to the next multiple of 64, or of what its lanes fill if that is less; null
+/// if the address is not known outside of the loop by lanes. Needs: the loop's variable is held.
+llvm::Value* bytes_to_line(Function&, const kernels::Store&);
 void emit_affine(Function&, const kernels::Affine&);
 
 // bounds.cc: kernels that check their accesses.

@@ -8,7 +8,8 @@
 // The first is the fastest, but wants iterations that may be done again. The second is for what is written in place: a
 // load of what lies behind a masked store, in lanes that the mask left out, waits until that store is in the cache. The
 // third costs a few instructions for each vector, the fourth twice the code, and the time to compile it: small bodies
-// stand twice, large ones are masked.
+// stand twice, large ones are masked. Loops that fill lines past the caches stand apart, and once more for what comes
+// before the first line.
 #include <llvm/IR/Constants.h>
 
 #include <algorithm>
@@ -53,8 +54,10 @@ int weight(const kernels::Kernel& kernel, const kernels::Line& line) {
 struct BodyFacts {
   int weight = 0;
   bool loops = false;          // holds loops
+  bool turns = false;          // turns squares over
   bool stores_twice = false;   // two stores to one memory
   std::set<int> loaded, stored;
+  const kernels::Store* streamed = nullptr;  // the first store past the caches
 };
 
 void look(const kernels::Kernel& kernel, const Block& block, BodyFacts& facts) {
@@ -67,12 +70,14 @@ void look(const kernels::Kernel& kernel, const Block& block, BodyFacts& facts) {
     } else if (const auto* store = std::get_if<kernels::Store>(&s.of)) {
       facts.weight += 1;
       facts.stores_twice |= !facts.stored.insert(store->argument).second;
+      if (store->streamed && facts.streamed == nullptr) facts.streamed = store;
     } else if (const auto* loop = std::get_if<Loop>(&s.of)) {
       facts.weight += 3;
       facts.loops = true;
       look(kernel, loop->body, facts);
     } else {
       facts.weight += 1;
+      facts.turns |= std::holds_alternative<kernels::Transpose>(s.of);
     }
   }
 }
@@ -96,12 +101,10 @@ bool may_narrow(const Function& f, const Loop& loop, const BodyFacts& facts, std
   });
 }
 
-Rest rest_of(Function& f, const Loop& loop, const Bounds& bounds) {
+Rest rest_of(Function& f, const Loop& loop, const Bounds& bounds, const BodyFacts& facts) {
   const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(f.b.CreateSub(bounds.to, bounds.from));
   if (bounds.whole || (constant && constant->getSExtValue() % loop.lanes == 0)) return Rest::None;
   if (constant && constant->getSExtValue() < loop.lanes) return Rest::Apart;  // one vector, under a mask
-  BodyFacts facts;
-  look(f.kernel, loop.body, facts);
   if (bounds.least >= loop.lanes && may_repeat(f, loop, facts)) return Rest::Overlapped;
   if (constant && may_narrow(f, loop, facts, constant->getSExtValue() % loop.lanes)) return Rest::Narrow;
   return facts.weight >= kLargeBody && f.target.has_masks ? Rest::Masked : Rest::Apart;
@@ -157,10 +160,34 @@ Expected<Carried> emit_narrow(Function& f, const Loop& loop, const Bounds& bound
   return emit_vector(f, loop, middle, nullptr, {});
 }
 
+// How many iterations come before the first line of cache that the loop fills; null if it is no matter or not known here.
+// Which iterations are one vector may differ only where none would be seen to be done before another.
+Value* before_line(Function& f, const Loop& loop, const Bounds& bounds, const BodyFacts& facts) {
+  if (facts.streamed == nullptr || facts.turns || !f.target.has_masks || !may_repeat(f, loop, facts)) return nullptr;
+  const auto* length = llvm::dyn_cast<llvm::ConstantInt>(f.b.CreateSub(bounds.to, bounds.from));
+  if (length != nullptr && length->getSExtValue() < 2 * loop.lanes) return nullptr;
+  f.held(loop.variable) = {Held::Form::Strided, {bounds.from, nullptr}, 1};
+  Value* bytes = bytes_to_line(f, *facts.streamed);
+  return bytes == nullptr ? nullptr : f.b.CreateUDiv(bytes, constant(f, byte_width(f.kernel.type(facts.streamed->value))));
+}
+
+// What comes before the first line under a mask, then whole vectors, which fill lines, then the rest: each line that
+// goes past the caches is touched once.
+Expected<Carried> emit_lines(Function& f, const Loop& loop, const Bounds& bounds, Value* before, Carried partial) {
+  Value* length = f.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, f.b.CreateSub(bounds.to, bounds.from), constant(f, 0));
+  before = f.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, before, length);
+  partial = TRY(emit_when(f, f.b.CreateIsNotNull(before), partial,
+                          [&] { return emit_vector(f, loop, bounds.from, first_lanes(f, before), partial); }));
+  return emit_apart(f, loop, {f.b.CreateAdd(bounds.from, before), bounds.to}, std::move(partial));
+}
+
 Expected<Carried> emit_vectors(Function& f, const Loop& loop, const Bounds& bounds, const Carried& partial) {
   Range range{bounds.from, bounds.to, loop.lanes, bounds.least > 0, nullptr};
   const auto plain = [&](Value* i, const Carried& p) { return emit_vector(f, loop, i, nullptr, p); };
-  switch (rest_of(f, loop, bounds)) {
+  BodyFacts facts;
+  look(f.kernel, loop.body, facts);
+  if (Value* before = before_line(f, loop, bounds, facts)) return emit_lines(f, loop, bounds, before, partial);
+  switch (rest_of(f, loop, bounds, facts)) {
     case Rest::None: return emit_for(f, range, partial, plain);
     case Rest::Overlapped:
       range.last = f.b.CreateSub(bounds.to, constant(f, loop.lanes));

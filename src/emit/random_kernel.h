@@ -128,6 +128,7 @@ class RandomKernel {
     if (!index(store.index, in_lanes_)) return;
     store.value = operand(block, type);
     store.mask = mask(block);
+    store.streamed = one_in(3);
     block.push_back({store});
   }
   void affine(Block& block) {

@@ -114,6 +114,9 @@ struct Store {
   Index index;
   Value value = kNoValue;
   Value mask = kNoValue;
+  /// A hint: what is stored is not soon read, and fills lines one after the other, so whole lines of cache that the lanes
+  /// fill may go to memory past the caches (stream_stores.h).
+  bool streamed = false;
 };
 
 /// A value that goes round a loop: `inside` is `initial` in the first iteration, then `next` of the one before;

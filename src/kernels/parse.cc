@@ -231,6 +231,7 @@ class Parser {
     TRY(lexer_.expect(","));
     s.value = TRY(use());
     s.mask = TRY(optional_mask());
+    s.streamed = lexer_.accept("streamed");
     return Statement{std::move(s)};
   }
   Expected<Statement> multiply_add(std::string name) {

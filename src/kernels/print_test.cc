@@ -36,7 +36,7 @@ constexpr std::string_view kAll = R"(kernel "a kernel"(a: f32[64] align 64, aren
     r0 = load f32 a[j]
     r1 = load f32 a[j + 4]
     c0, c1, c2, c3 = transpose f32 r0, r1, r0, r1
-    store y[j], c0
+    store y[j], c0 streamed
     store y[j + 8], c3
   }
   for k until l in 0..10 block 5 {
