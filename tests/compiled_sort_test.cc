@@ -174,5 +174,27 @@ TEST(CompiledSort, OfTheFirstOfEachLine) {
       }
 }
 
+// What a worker needs: a few entries for the first few of a line, however long; counts of digits only where there are some.
+TEST(CompiledSort, NeedsRoomForWhatItKeeps) {
+  const auto scratch = [](const std::string& text) {
+    const auto compiled = compiler::compile(*compiler::read_program(text));
+    EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error().message());
+    std::int64_t most = 0;
+    for (const runtime::Step& step : compiled->program.steps)
+      if (const auto* call = std::get_if<runtime::Call>(&step.of)) most = std::max(most, call->scratch_bytes);
+    return most;
+  };
+  const auto topk = [](int n, int k) {
+    return "ENTRY e { p = f32[16," + std::to_string(n) + "] parameter(0)\n ROOT r = (f32[16," + std::to_string(k) + "], s32[16," +
+           std::to_string(k) + "]) topk(p), k=" + std::to_string(k) + ", largest=true }";
+  };
+  EXPECT_LE(scratch(topk(2000, 5)), 640);
+  EXPECT_EQ(scratch(topk(2000, 5)), scratch(topk(20000, 5)));
+  EXPECT_EQ(scratch(topk(2000, 40)), 2000 * 8) << "the entries of a line";
+  const std::string sort = "less { a = u32[] parameter(0)\n b = u32[] parameter(1)\n ROOT l = pred[] compare(a, b), direction=LT }\n"
+                           "ENTRY e { p = u32[16,1000] parameter(0)\n ROOT r = u32[16,1000] sort(p), dimensions={1}, to_apply=less }";
+  EXPECT_EQ(scratch(sort), 2 * 1000 * 8 + 4 * 256 * 4) << "two sets of entries, and the counts of four digits";
+}
+
 }  // namespace
 }  // namespace hloom

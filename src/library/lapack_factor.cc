@@ -113,8 +113,10 @@ struct Ormqr {
   static void query(LapackCall& c) {
     T none{}, best{};
     std::int32_t info = 0;
+    // So few reflectors go one by one, whatever there is room for, and that takes a line of the other operand.
+    constexpr std::int32_t kOneByOne = 32;
     call<T>(c, &none, &none, &none, &best, -1, info);
-    c.lwork = count_of(best);
+    c.lwork = c.k <= kOneByOne ? std::max(1, c.side == 'L' ? c.n : c.m) : count_of(best);
   }
   template <typename T>
   static void run(const LapackItem<T>& x) {

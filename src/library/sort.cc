@@ -19,22 +19,38 @@ namespace {
 using namespace sorting;
 
 constexpr std::int64_t kBlockElements = 2048;
-constexpr std::int64_t kCountBytes = 6 * 2048 * 4;  // of the digits of a long key
+constexpr std::int64_t kStretch = 64;  // elements whose keys are taken at a time where only the first few are kept
+
+// What a line needs of scratch: entries, of which a second set only where digits move them, then counts of digits.
+struct Room {
+  std::int64_t entries = 0, second = 0, count_bytes = 0;
+  bool has_all = true;  ///< the line's entries, else those that are kept and a stretch of others
+};
+template <class K>
+Room room_of(const Header& h) {
+  const bool keeps_few = h.keys == 1 && h.kept * 8 < h.length;
+  if (keeps_few && h.kept <= kInserted) return {h.kept + kStretch, 0, 0, false};
+  if (keeps_few) return {h.length, 0, 0};
+  if (h.length <= kInserted) return {h.length, 0, 0};
+  return {h.length, h.length, digit_count_bytes<K>(h.length)};
+}
 
 // Lines of one call. Buffers: descriptor, operands, results.
 template <class K>
 class Lines {
  public:
   Lines(const View& view, void* const* buffers, void* scratch) : v_(view), buffers_(buffers + 1) {
-    const auto n = static_cast<std::size_t>(v_.header.length);
+    const Room room = room_of<K>(v_.header);
     auto* entries = static_cast<Entry<K>*>(scratch);
-    first_ = {entries, n};
-    second_ = {entries + n, n};
-    counts_ = reinterpret_cast<std::uint32_t*>(entries + 2 * n);
+    first_ = {entries, static_cast<std::size_t>(room.entries)};
+    second_ = {entries + room.entries, static_cast<std::size_t>(room.second)};
+    counts_ = reinterpret_cast<std::uint32_t*>(entries + room.entries + room.second);
+    has_all_ = room.has_all;
   }
 
   void sort(std::int64_t line) {
     const Header& h = v_.header;
+    if (!has_all_) return keep_few(line);
     for (std::size_t i = 0; i < first_.size(); ++i) first_[i].position = static_cast<std::uint32_t>(i);
     std::span<Entry<K>> sorted = first_, other = second_;
     for (std::int64_t k = h.keys; k-- > 0;) {
@@ -53,10 +69,32 @@ class Lines {
   }
 
  private:
+  // The first ones kept sorted as the others go by.
+  void keep_few(std::int64_t line) {
+    const Header& h = v_.header;
+    const Key& key = v_.keys[0];
+    const Array& array = v_.arrays[key.operand];
+    const std::byte* const from = start_of(v_, buffers_, key.operand, line);
+    const std::span<Entry<K>> kept = first_.first(static_cast<std::size_t>(h.kept));
+    const auto take = [&](std::int64_t begin, std::span<Entry<K>> entries) {
+      for (std::size_t i = 0; i < entries.size(); ++i) entries[i].position = static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(i);
+      take_keys(from, array.stride * array.width, key, entries);
+    };
+    take(0, kept);
+    insert_all(kept);
+    for (std::int64_t begin = h.kept; begin < h.length && h.kept > 0; begin += kStretch) {
+      const auto next = first_.subspan(kept.size(), static_cast<std::size_t>(std::min(kStretch, h.length - begin)));
+      take(begin, next);
+      keep_better<K>(kept, next);
+    }
+    give<K>(v_, buffers_, line, 0, kept);
+  }
+
   const View& v_;
   void* const* buffers_;
   std::span<Entry<K>> first_, second_;
   std::uint32_t* counts_;
+  bool has_all_ = true;
 };
 
 template <class K>
@@ -114,8 +152,11 @@ RoutinePlan plan_sort(const SortProblem& p) {
   for (std::int64_t k = 0; k < std::ssize(p.results); ++k) routine.arguments.push_back({Kind::Result, k});
   routine.blocks = (lines + per_block - 1) / per_block;
   routine.block_cost = per_block * n * 32;
-  const auto entry_bytes = static_cast<std::int64_t>(wide ? sizeof(Entry<std::uint64_t>) : sizeof(Entry<std::uint32_t>));
-  routine.scratch_bytes = 2 * n * entry_bytes + kCountBytes;
+  const auto scratch_bytes = [&]<class K>(K) {
+    const Room room = room_of<K>(Header{n, p.kept, lines, per_block, std::ssize(p.keys), 0, 0, 0});
+    return (room.entries + room.second) * static_cast<std::int64_t>(sizeof(Entry<K>)) + room.count_bytes;
+  };
+  routine.scratch_bytes = wide ? scratch_bytes(std::uint64_t{}) : scratch_bytes(std::uint32_t{});
   RoutinePlan plan;
   plan.calls.push_back(std::move(routine));
   return plan;

@@ -98,6 +98,15 @@ void insert_all(std::span<Entry<K>> entries) {
   for (std::size_t n = 2; n <= entries.size(); ++n) insert_last(entries.first(n));
 }
 
+template <int kDigitBits, class K>
+inline constexpr std::int64_t kDigitCounts = ((8 * sizeof(K) + kDigitBits - 1) / kDigitBits) << kDigitBits;
+/// Bytes of the counts that sort_entries() needs for so many.
+template <class K>
+std::int64_t digit_count_bytes(std::int64_t entries) {
+  const std::int64_t counts = entries < kWideDigits ? kDigitCounts<8, K> : kDigitCounts<11, K>;
+  return counts * static_cast<std::int64_t>(sizeof(std::uint32_t));
+}
+
 // Stable; gives the half that holds the sorted entries. `counts` has room for all digits.
 template <int kDigitBits, class K>
 std::span<Entry<K>> sort_by_digits(std::span<Entry<K>> from, std::span<Entry<K>> to, std::uint32_t* counts) {
@@ -129,18 +138,24 @@ std::span<Entry<K>> sort_entries(std::span<Entry<K>> from, std::span<Entry<K>> t
   return sort_by_digits<11>(from, to, counts);
 }
 
-// The first `kept` of the sorted entries, at their places. Few are kept sorted as the others go by; they are rarely beaten.
+// Sorted ones stay the first of all that went by; they are rarely beaten. Needs: some.
+template <class K>
+void keep_better(std::span<Entry<K>> sorted, std::span<const Entry<K>> others) {
+  for (const Entry<K>& e : others) {
+    if (e.key >= sorted.back().key) continue;
+    sorted.back() = e;
+    insert_last(sorted);
+  }
+}
+
+// The first `kept` of the sorted entries, at their places.
 template <class K>
 void keep_first(std::span<Entry<K>> entries, std::int64_t kept) {
   if (kept == 0) return;
   const auto first = entries.first(static_cast<std::size_t>(kept));
   if (kept <= kInserted) {
     insert_all(first);
-    for (const Entry<K>& e : entries.subspan(first.size())) {
-      if (e.key >= first.back().key) continue;
-      first.back() = e;
-      insert_last(first);
-    }
+    keep_better<K>(first, entries.subspan(first.size()));
     return;
   }
   const auto before = [](const Entry<K>& a, const Entry<K>& b) {
