@@ -7,6 +7,7 @@
 #include "compiler/accept.h"
 #include "compiler/build_program.h"
 #include "compiler/fit_layouts.h"
+#include "compiler/lend_scratch.h"
 #include "compiler/routines.h"
 #include "emit/symbol_name.h"
 #include "fusion/fuse.h"
@@ -120,6 +121,7 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& w
   TRY(build_program(c, options, cache.get(), [&](const kernels::Kernel& kernel) {
     if (at_once) compiler->add(kernel);
   }));
+  if (!options.check_memory) lend_scratch(c, options.threads > 0 ? options.threads : runtime::available_cpus());
   if (options.change_kernels) options.change_kernels(c.kernels);
   stages.finished("kernels");
   if (compiler == nullptr) return c;

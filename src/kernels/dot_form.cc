@@ -246,7 +246,8 @@ void block_sums(const View& v, DotForm& form, std::int64_t steps) {
 }
 
 // How the lanes' operand may be gone through.
-std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
+// `few`: rows for which a panel that lies across is not packed.
+std::vector<DotForm> ways_of(const View& v, const DotForm& form, std::int64_t few) {
   constexpr std::int64_t kSteps = 256;
   const bool may_block = form.chains == 1 && v.sum > 2 * kSteps, large = v.lanes * v.sum * v.width > kSecondCache / 4;
   // Packed rows have to stay near too.
@@ -273,7 +274,7 @@ std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
     return ways;
   }
   if (!v.beside()) {
-    add(v.rows > 8 && v.lanes > 1, false, false);
+    add(v.rows > few && v.lanes > 1, false, false);
     return ways;
   }
   add(false, false, false);
@@ -286,9 +287,9 @@ std::vector<DotForm> ways_of(const View& v, const DotForm& form) {
   return ways;
 }
 
-void consider_ways(const View& v, const DotForm& form, const VectorUnit& unit, Chosen& best) {
+void consider_ways(const View& v, const DotForm& form, const VectorUnit& unit, std::int64_t few, Chosen& best) {
   const std::int64_t registers = unit.num_registers - (v.lanes % form.lanes != 0 && !unit.has_masks ? 1 : 0);
-  for (DotForm way : ways_of(v, form)) {
+  for (DotForm way : ways_of(v, form, few)) {
     way.share_panels |= v.staged && v.shared > 1 && !way.pack_rows;  // lines are staged for several indices at once
     double cycles = choose_tile(v, way, registers) + store_cycles(v);
     if (way.pack_lanes && !v.beside()) cycles += gather_cycles(v) / static_cast<double>(way.share_panels ? v.shared : 1);
@@ -297,7 +298,10 @@ void consider_ways(const View& v, const DotForm& form, const VectorUnit& unit, C
   }
 }
 
-Chosen choose_tiles(const DotProblem& problem, bool swapped, const DotFusion& fusion, const VectorUnit& unit) {
+constexpr std::int64_t kFewRows = 8;
+
+Chosen choose_tiles(const DotProblem& problem, bool swapped, const DotFusion& fusion, const VectorUnit& unit,
+                    std::int64_t few = kFewRows) {
   const std::int64_t width = byte_width(fusion.sum_type), exact = fusion.exact_steps;
   const View v = view_of(problem, swapped, width);
   Chosen best;
@@ -313,7 +317,7 @@ Chosen choose_tiles(const DotProblem& problem, bool swapped, const DotFusion& fu
   const bool turn_rows = form.pack_all && v.sums.size() == 1;  // once, not for each group of vectors
   for (const bool pack_rows : {convert_rows, convert_rows || gather_rows || turn_rows}) {
     form.pack_rows = pack_rows;
-    consider_ways(v, form, unit, best);
+    consider_ways(v, form, unit, few, best);
   }
   return best;
 }
@@ -499,7 +503,9 @@ DotForm choose_form(const DotProblem& problem, const DotFusion& fusion, const Ve
   Chosen best = choose_tiles(problem, swap, fusion, reference);
   const bool fold = exact == 0 && fusion.byte_steps == 0 && may_fold(problem, fusion.sum_type) &&
                     choose_fold(problem, width, reference).cycles < best.cycles;
-  best = fold ? choose_fold(problem, width, unit) : choose_tiles(problem, swap, fusion, unit);
+  // Rows of a tile or two read a panel once or twice: scratch for it would be all that a region of small dots needs.
+  const std::int64_t few = parts == 0 ? unit.num_registers : kFewRows;
+  best = fold ? choose_fold(problem, width, unit) : choose_tiles(problem, swap, fusion, unit, few);
   constexpr std::int64_t kLongEpilogue = 8;
   best.form.store_through = !fold && problem.epilogue_lines > kLongEpilogue;
   if (parts > 0) choose_cells(problem, best, width, parts);

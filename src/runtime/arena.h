@@ -50,7 +50,15 @@ struct RunState {
   std::int64_t device = 0;
   const library::HostPort* host_port = nullptr;  ///< during a run that has one
 
-  Scratch call_scratch(const Layout& layout, std::int64_t stride) const {
+  /// Of a call outside of graphs, for each of its workers.
+  Scratch call_scratch(const Layout& layout, const Operation& o) const {
+    if (o.scratch_stride == 0) return {};
+    if (Layout::has_room(o, num_threads)) return room_of(o);
+    return {scratch.data() + layout.forked_stride * num_threads, o.scratch_stride};
+  }
+  Scratch room_of(const Operation& o) const { return {static_cast<std::byte*>(pointers[o.room]), o.scratch_stride}; }
+  /// Of a graph's nodes that have no room in the arena, for each of the pool's workers.
+  Scratch graph_scratch(const Layout& layout, std::int64_t stride) const {
     if (stride == 0) return {};
     return {scratch.data() + layout.forked_stride * num_threads, stride};
   }

@@ -87,7 +87,7 @@ class Run {
   }
 
   void work(const Operation& operation) {
-    const Scratch scratch = state_.call_scratch(layout_, operation.scratch_stride);
+    const Scratch scratch = state_.call_scratch(layout_, operation);
     if (operation.kind == Kind::Parallel)
       return pool_.parallel_for_blocks(operation.function, pointers(operation), operation.count,
                                        std::min(operation.workers, pool_.num_threads()), scratch, operation.cuts);

@@ -440,6 +440,24 @@ TEST(Executor, ScratchOfCallsAndOfRegions) {
   EXPECT_EQ(program->scratch_bytes(8), 8 * 1024 + 4 * 1024);
 }
 
+// Memory 3 is an arena: scratch lies in it where it has room for all workers of the run, else beside it.
+TEST(Executor, ScratchLiesInTheArenaWhereThereIsRoom) {
+  constexpr std::int64_t n = 1200;
+  for (const std::int64_t room : {0, 1, 2, 4}) {
+    Step step = call("direct", use_scratch, {{1, 0, 4 * n}}, n, 4);
+    std::get<Call>(step.of).scratch_bytes = kScratch;
+    std::get<Call>(step.of).scratch_room = {3, 64, room * 1024};
+    const auto program = executor(state_program(n, {step, step}));
+    for (const int threads : {1, 2, 4, 8}) {
+      ThreadPool pool(threads);
+      const std::int64_t workers = std::min(threads, 4);
+      EXPECT_EQ(program->scratch_bytes(threads), room >= workers ? 0 : workers * 1024) << room << " " << threads;
+      const Ints got = run_state(*program, Ints(n), Ints(n), pool);
+      for (int i = 0; i < n; ++i) ASSERT_EQ(got[static_cast<std::size_t>(i)], 2 * kScratch * (i % 100));
+    }
+  }
+}
+
 TEST(ForkJoin, OutsideARunTheCallerDoesAll) {
   Ints x(8);
   void* buffers[] = {x.data()};

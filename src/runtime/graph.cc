@@ -41,7 +41,6 @@ std::optional<Graph> make_graph(std::span<const Task> tasks) {
     }
     for (std::size_t i = 0; i < j; ++i)
       overlap |= !before[j][i] && std::min(tasks[i].cost, tasks[j].cost) >= kLargeCost;
-    graph.scratch_stride = std::max(graph.scratch_stride, tasks[j].scratch_stride);
     graph.nodes.push_back(node);
   }
   if (!overlap) return std::nullopt;

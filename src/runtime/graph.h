@@ -20,7 +20,6 @@ struct Task {
   std::uint32_t operation = 0;     ///< number in the layout
   std::int32_t parts = 1;          ///< the most that may go on at once
   std::int64_t cost = 0;
-  std::int64_t scratch_stride = 0; ///< of each worker
   bool ordered = false;            ///< after all earlier ordered ones
   bool checked = false;            ///< may fail
   std::vector<Access> accesses;
@@ -38,7 +37,6 @@ struct GraphNode {
 struct Graph {
   std::vector<GraphNode> nodes;
   std::vector<std::uint32_t> next;
-  std::int64_t scratch_stride = 0;  ///< of each worker, enough for any node
 };
 
 inline constexpr std::size_t kMaxGraphNodes = 128;

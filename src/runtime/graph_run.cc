@@ -33,6 +33,7 @@ void GraphRun::run(ThreadPool& pool) {
     node.unfinished.store(node.parts, std::memory_order_relaxed);
     node.taken.store(0, std::memory_order_relaxed);
   }
+  scratch_stride_ = layout_.scratch_stride(graph_, state_.num_threads);
   spin_ns_ = pool.spin_ns();
   pool.run(pool.num_threads(), [](void* self, int worker, int) { static_cast<GraphRun*>(self)->work(worker); }, this);
 }
@@ -88,9 +89,12 @@ void GraphRun::execute(const Part& part, int worker) {
   void* const* const pointers = state_.pointers.data() + operation.pointer;
   const int parts = nodes_[part.node].parts;
   if (operation.kind == Operation::Kind::Copy) return copy_part(pointers, operation.count, part.number, parts);
-  const Scratch scratch = state_.call_scratch(layout_, graph_.scratch_stride);
+  // Room in the arena is the node's, of which each part is at work once; the rest is the workers'.
+  const bool has_room = operation.scratch_stride > 0 && Layout::has_room(operation, state_.num_threads);
+  std::byte* const scratch = has_room ? state_.room_of(operation).of(part.number)
+                                      : state_.graph_scratch(layout_, scratch_stride_).of(worker);
   operation.function(pointers, first_block(operation.count, operation.cuts, part.number, parts),
-                     first_block(operation.count, operation.cuts, part.number + 1, parts), scratch.of(worker));
+                     first_block(operation.count, operation.cuts, part.number + 1, parts), scratch);
 }
 
 void GraphRun::finish(const Part& part) {

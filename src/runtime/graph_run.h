@@ -54,6 +54,7 @@ class GraphRun {
   const CancelToken* cancel_;
   NodeState* const nodes_;
   std::int64_t spin_ns_ = 0;
+  std::int64_t scratch_stride_ = 0;  ///< of workers in nodes that have no room in the arena
   std::atomic<std::size_t> done_ = 0;
   std::atomic<bool> stopped_ = false;
   std::atomic<const Operation*> failed_ = nullptr;

@@ -133,6 +133,7 @@ void mix_or_fail(void* const* buffers, std::int64_t begin, std::int64_t end, voi
 }
 
 constexpr std::int64_t kElements = 4096;
+constexpr std::int64_t kRoom = 2048;  // bytes behind the arena's elements, for scratch
 
 // Memory: 0 the parameter and the result, 1 an arena, 2 the status.
 Program mixing(Steps steps) {
@@ -141,7 +142,7 @@ Program mixing(Steps steps) {
   program.parameters = {{4 * kElements, 4}};
   program.results = {{4 * kElements, 4}};
   program.aliases = {{0, 0}};
-  program.allocations = {{Kind::Result, 0, 4 * kElements}, {Kind::Arena, 0, 4 * kElements},
+  program.allocations = {{Kind::Result, 0, 4 * kElements}, {Kind::Arena, 0, 4 * kElements + kRoom},
                          {Kind::Status, 0, sizeof(base::RunStatus)}};
   // The arena has a value in every run.
   program.steps.push_back({Copy{{0, 0, 4 * kElements}, {1, 0, 4 * kElements}}});
@@ -173,6 +174,9 @@ Steps random_steps(std::mt19937& random, std::size_t count, bool failing) {
     call.blocks = n;
     call.max_workers = static_cast<std::int32_t>(1 + random() % 4);
     call.scratch_bytes = static_cast<std::int64_t>(8 + 64 * (random() % 4));
+    // For all workers, for some, or for none: calls that share room must not go on at once.
+    if (const auto lines = static_cast<std::int64_t>(random() % 12); lines > 0)
+      call.scratch_room = {1, 4 * kElements + 64 * static_cast<std::int64_t>(random() % 20), 64 * lines};
     call.cost = random() % 3 == 0 ? 1 : kLargeCost;
     call.ordered = random() % 10 == 0;
     if (failing && random() % 12 == 0) {

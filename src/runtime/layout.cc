@@ -230,7 +230,7 @@ class Builder {
 
   Task task_of(std::uint32_t number) const {
     const Operation& operation = layout_.operations[number];
-    Task task{number, operation.workers, 0, operation.scratch_stride, false, false, {}};
+    Task task{number, operation.workers, 0, false, false, {}};
     const Step& step = *layout_.steps[static_cast<std::size_t>(operation.step)];
     if (const Copy* copy = std::get_if<Copy>(&step.of)) {
       task.cost = copy->from.size_bytes;
@@ -243,6 +243,7 @@ class Builder {
     task.ordered = call.ordered || call.may_fail;  // there is one status
     for (std::size_t i = 0; i < call.arguments.size(); ++i)
       task.accesses.push_back(access(call.arguments[i], call.written.empty() || call.written[i]));
+    if (call.scratch_room.size_bytes > 0) task.accesses.push_back(access(call.scratch_room, true));
     return task;
   }
 
@@ -262,6 +263,7 @@ class Builder {
     TRY(check_cuts(call));
     if (call.forks && call.max_workers > 1) return wrong("a region runs on one thread");
     const std::uint32_t pointer = TRY(add_pointers(call.arguments));
+    const std::uint32_t room = TRY(add_pointers(std::span(&call.scratch_room, call.scratch_room.size_bytes > 0 ? 1 : 0)));
     const std::int64_t workers = std::clamp<std::int64_t>(call.blocks, 1, std::max(call.max_workers, 1));
     Operation& operation = add(call.forks ? Kind::Forking : workers > 1 ? Kind::Parallel : Kind::Inline);
     operation.pointer = pointer;
@@ -269,6 +271,8 @@ class Builder {
     operation.count = call.blocks;
     operation.workers = static_cast<std::int32_t>(workers);
     operation.scratch_stride = round_up(call.scratch_bytes, kLine);
+    operation.room = room;
+    operation.room_bytes = call.scratch_room.size_bytes;
     operation.cuts = call.cuts;
     layout_.forked_stride = std::max(layout_.forked_stride, round_up(call.forked_scratch_bytes, kLine));
     layout_.forks |= call.forks;
@@ -431,11 +435,19 @@ class Builder {
 
 }  // namespace
 
+std::int64_t Layout::scratch_stride(const Graph& graph, std::int32_t num_threads) const {
+  std::int64_t most = 0;
+  for (const GraphNode& node : graph.nodes)
+    if (const Operation& o = operations[node.operation]; !has_room(o, num_threads)) most = std::max(most, o.scratch_stride);
+  return most;
+}
+
 std::int64_t Layout::scratch_bytes(std::int32_t num_threads) const {
   std::int64_t most = 0;
   for (const Operation& operation : operations)
-    most = std::max(most, operation.scratch_stride * std::min(operation.workers, num_threads));
-  for (const Graph& graph : graphs) most = std::max(most, graph.scratch_stride * num_threads);
+    if (!has_room(operation, num_threads))
+      most = std::max(most, operation.scratch_stride * std::min(operation.workers, num_threads));
+  for (const Graph& graph : graphs) most = std::max(most, scratch_stride(graph, num_threads) * num_threads);
   return most + forked_stride * num_threads;
 }
 

@@ -1,6 +1,7 @@
 // A program made flat: what the executor walks. Internal to runtime/.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -44,6 +45,8 @@ struct Operation {
   std::int64_t count = 0;
   base::KernelFunction function = nullptr;
   std::int64_t scratch_stride = 0;  ///< 0: no scratch
+  std::uint32_t room = 0;           ///< the pointer in the table to where it may be in the arena
+  std::int64_t room_bytes = 0;      ///< 0: nowhere
   std::span<const std::int64_t> cuts = {};  ///< the call's, in the program
 };
 
@@ -81,7 +84,13 @@ struct Layout {
   std::int64_t forked_stride = 0;      ///< scratch of a worker in fork_join()
   bool forks = false;
 
-  /// Bytes of scratch for a run on so many threads.
+  /// Whether the call's scratch on so many threads is in the arena.
+  static bool has_room(const Operation& o, std::int32_t num_threads) {
+    return o.room_bytes >= o.scratch_stride * std::min(o.workers, num_threads);
+  }
+  /// Of each worker in a graph that runs on so many threads, beside the arena: enough for any node that has no room in it.
+  std::int64_t scratch_stride(const Graph&, std::int32_t num_threads) const;
+  /// Bytes of scratch beside the arena for a run on so many threads.
   std::int64_t scratch_bytes(std::int32_t num_threads) const;
 };
 

@@ -76,6 +76,7 @@ class Printer {
     out_ << ") blocks " << call.blocks << " workers " << call.max_workers;
     for (const std::int64_t cut : call.cuts) out_ << " cut " << cut;
     if (call.scratch_bytes > 0) out_ << " scratch " << call.scratch_bytes;
+    if (call.scratch_room.size_bytes > 0) out_ << " in " << text(call.scratch_room);
     if (call.may_fail) out_ << " may fail";
     if (call.forks) out_ << " forks, scratch " << call.forked_scratch_bytes;
     out_ << "\n";

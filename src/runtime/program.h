@@ -52,6 +52,7 @@ struct Call {
   std::int64_t blocks = 1;
   std::int32_t max_workers = 1;            ///< 1: on the calling thread
   std::int64_t scratch_bytes = 0;          ///< for each worker
+  Slice scratch_room = {};                 ///< of the arena, free while the call runs: for as many workers as fit; or none
   bool forks = false;                      ///< a region that calls fork_join() (fork_join.h); then max_workers is 1
   std::int64_t forked_scratch_bytes = 0;   ///< the most that it asks of fork_join() for each worker
   std::vector<bool> written = {};          ///< of each argument; empty: all may be
