@@ -3,9 +3,9 @@
 
   tools/temp_bytes.py build/release/bin/hloom [--corpus=../shared/corpus] [--gate]
 
-One line a program and size: the arena, what is in use at its peak, XLA's temporaries (from meta.json: the lower of its
+One line a program and size: the arena, the scratch of a worker beside it, what is in use at its peak, XLA's temporaries (from meta.json: the lower of its
 schedulers' where both are known), hloom's share of them, and the arena's distance from the peak. Then the geometric
-means. With --gate the status is 1 if a program takes more than XLA, or more than its own limit, or the means are above theirs.
+means. With --gate the status is 1 if a program with that scratch takes more than XLA, or more than its own limit, or the means are above theirs.
 """
 import argparse
 import json
@@ -43,7 +43,7 @@ def main():
     args = parser.parse_args()
     shares = {scale: [] for scale, _, _ in SCALES}
     worse = 0
-    print(f"{'program':28} {'size':6} {'arena':>12} {'peak':>12} {'XLA':>12} {'share':>6} {'gaps':>6}")
+    print(f"{'program':28} {'size':6} {'arena':>12} {'scratch':>8} {'peak':>12} {'XLA':>12} {'share':>6} {'gaps':>6}")
     for name in sorted(os.listdir(args.corpus)):
         folder = os.path.join(args.corpus, name)
         if not os.path.exists(os.path.join(folder, "meta.json")):
@@ -60,10 +60,11 @@ def main():
                 worse += 1
                 continue
             arena, peak, xla = memory["arena_bytes"], memory["peak"]["arena_bytes"], xla_bytes(meta, key)
+            scratch = memory["scratch_bytes"]
             share = arena / xla if xla else None
             gaps = 1 - peak / arena if arena else 0
-            is_worse = arena > min(LIMITS.get((name, scale), math.inf), xla or math.inf)
-            print(f"{name:28} {scale:6} {arena:12} {peak:12} {xla if xla else '-':>12} "
+            is_worse = arena + scratch > min(LIMITS.get((name, scale), math.inf), xla or math.inf)
+            print(f"{name:28} {scale:6} {arena:12} {scratch:8} {peak:12} {xla if xla else '-':>12} "
                   f"{f'{share:.2f}' if share is not None else '-':>6} {gaps:6.1%}{'  <' if is_worse else ''}", flush=True)
             worse += is_worse
             if share:

@@ -333,10 +333,9 @@ class Assigner {
 };
 
 Expected<Assignment> place(const hlo::Module& module, const PlaceOptions& options) {
-  constexpr std::int64_t kNoPrice = 1024;  // bytes
   Assignment tight = TRY(Assigner(module, options, 0).run());
   if (options.effort == PackEffort::Quick) return tight;
-  const std::int64_t most = tight.arena_bytes() + std::max(kNoPrice, options.concurrency_bytes);
+  const std::int64_t most = tight.arena_bytes() + options.concurrency_bytes;
   std::size_t tried = 0;
   for (const int reach : {Concurrency::kMostReach, 16, 4, 1}) {
     Assigner assigner(module, options, reach);

@@ -108,7 +108,7 @@ struct PlaceOptions {
   std::int64_t guard_bytes = 0;
   /// Large steps that need nothing of each other wait all the same where one lies in memory that the other used. This is
   /// how much more than the smallest arena may be spent so that they need not: those that are near in the order first.
-  /// What costs nothing (1 KiB at most) is done with 0 as well. Not with PackEffort::Quick.
+  /// What costs nothing is done with 0 as well. Not with PackEffort::Quick.
   std::int64_t concurrency_bytes = 0;
   /// Nothing is spent so that the plan takes more bytes than this in all; 0: no limit. Where the smallest plan takes more,
   /// assign() makes more values again instead of keeping them (recompute.h).

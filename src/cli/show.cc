@@ -29,7 +29,7 @@ Expected<std::string> memory_text(const Options& options, std::unique_ptr<hlo::M
   if (options.against.empty()) return std::string();
   const std::vector<std::byte> bytes = TRY(arrays::read_file(options.against));
   const std::string_view report(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return compiler::memory_changes(report, options.against, compiled.assignment);
+  return compiler::memory_changes(report, options.against, compiled);
 }
 
 Expected<std::string> text_of(const Options& options, const Source& source) {

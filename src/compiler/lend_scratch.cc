@@ -43,16 +43,21 @@ class Lender {
 
   void lend(runtime::Call& call, const std::vector<const hlo::Instruction*>& instructions) {
     const std::int64_t workers = std::clamp<std::int64_t>(std::min<std::int64_t>(call.blocks, call.max_workers), 1, threads_);
-    const std::int64_t wanted = round_up(call.scratch_bytes) * workers;
+    const std::int64_t each = round_up(call.scratch_bytes), wanted = each * workers;
     const buffers::Timeline& timeline = flow_.timeline();
     const buffers::Intervals when({{timeline.of(*instructions.front()).begin, timeline.of(*instructions.back()).end}});
-    std::int64_t best = 0;
-    for (const auto& [begin, end] : free_stretches(when, beside(instructions))) {
-      if (end - begin < wanted || (best > 0 && end - begin >= best)) continue;
-      best = end - begin;  // the tightest, as other values are placed
-      call.scratch_room = {0, begin, wanted};
-    }
-    if (best > 0) given_.push_back({when, {call.scratch_room.offset, call.scratch_room.offset + wanted}});
+    // The tightest with room for all workers, as other values are placed, or that with room for most.
+    Stretch best = {0, 0};
+    const auto is_better = [&](const Stretch& a, const Stretch& b) {
+      const std::int64_t x = a.second - a.first, y = b.second - b.first;
+      return x >= wanted && y >= wanted ? x < y : x > y;
+    };
+    for (const Stretch& free : free_stretches(when, beside(instructions)))
+      if (is_better(free, best)) best = free;
+    const std::int64_t room = std::min(wanted, (best.second - best.first) / each * each);
+    if (room == 0) return;
+    call.scratch_room = {0, best.first, room};
+    given_.push_back({when, {best.first, best.first + room}});
   }
 
   // When steps work that may go on beside these: they are not to wait for each other's scratch.
@@ -92,7 +97,29 @@ class Lender {
   std::vector<Given> given_;
 };
 
+// Of one worker: most of what calls need beside the arena, and beside that what regions' forks do.
+void find_most(const runtime::Steps& steps, std::int64_t& of_calls, std::int64_t& of_forks) {
+  for (const runtime::Step& step : steps) {
+    if (const auto* call = std::get_if<runtime::Call>(&step.of)) {
+      const std::int64_t each = round_up(call->scratch_bytes);
+      if (call->scratch_room.size_bytes < each) of_calls = std::max(of_calls, each);
+      of_forks = std::max(of_forks, round_up(call->forked_scratch_bytes));
+    } else if (const auto* loop = std::get_if<runtime::While>(&step.of)) {
+      find_most(loop->condition, of_calls, of_forks);
+      find_most(loop->body, of_calls, of_forks);
+    } else if (const auto* conditional = std::get_if<runtime::Conditional>(&step.of)) {
+      for (const runtime::Steps& branch : conditional->branches) find_most(branch, of_calls, of_forks);
+    }
+  }
+}
+
 }  // namespace
+
+std::int64_t worker_scratch_bytes(const runtime::Program& program) {
+  std::int64_t of_calls = 0, of_forks = 0;
+  find_most(program.steps, of_calls, of_forks);
+  return of_calls + of_forks;
+}
 
 void lend_scratch(Compiled& c, int threads) { Lender(c, threads).run(); }
 

@@ -98,7 +98,7 @@ void print_change(std::ostream& out, std::string_view what, std::int64_t before,
 }
 
 void print_bytes(std::ostream& out, const json& before, const json& now) {
-  for (const char* key : {"parameter_bytes", "result_bytes", "constant_bytes", "arena_bytes", "gap_bytes"})
+  for (const char* key : {"parameter_bytes", "result_bytes", "constant_bytes", "arena_bytes", "scratch_bytes", "gap_bytes"})
     if (before.contains(key) && before[key].is_number_integer())
       print_change(out, key, before[key].get<std::int64_t>(), now[key].get<std::int64_t>());
 }
@@ -127,8 +127,8 @@ void print_updates(std::ostream& out, const json& before, const json& now) {
 }  // namespace
 
 Expected<std::string> memory_changes(std::string_view report, std::string_view name,
-                                     const buffers::Assignment& assignment) {
-  const json before = parse(report), now = parse(memory_json(assignment));
+                                     const Compiled& compiled) {
+  const json before = parse(report), now = parse(memory_json(compiled));
   if (!is_report(before))
     return fail(Code::InvalidArgument, name, ": is no report of memory; show --stage=memory --format=json writes one");
   std::ostringstream out;

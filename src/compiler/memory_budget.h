@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "buffers/assignment.h"
-#include "compiler/memory_limits.h"
+#include "compiler/compile.h"
 #include "hloom/error.h"
 
 namespace hloom::compiler {
@@ -20,6 +20,6 @@ std::string budget_of(const buffers::Assignment&);
 /// How the plan differs from a report that memory_json() wrote: bytes by kind; what owns the peak now and did not, or
 /// owned it and does not, or has another size, by the name of its first value; updates that became copies or stopped
 /// being any. `name` is the file's. Errors: InvalidArgument if the text is no report.
-Expected<std::string> memory_changes(std::string_view report, std::string_view name, const buffers::Assignment&);
+Expected<std::string> memory_changes(std::string_view report, std::string_view name, const Compiled&);
 
 }  // namespace hloom::compiler

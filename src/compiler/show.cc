@@ -88,8 +88,8 @@ Expected<std::string> show(std::unique_ptr<hlo::Module> module, const Stage& sta
   const Compiled compiled = TRY(compile(std::move(module), without_code));
   const buffers::Assignment& assignment = compiled.assignment;
   if (stage.name == "buffers") return json ? buffers_json(assignment) : buffers_text(assignment);
-  if (format == Format::Html) return memory_html(assignment);
-  if (stage.name == "memory") return json ? memory_json(assignment) : memory_text(assignment);
+  if (format == Format::Html) return memory_html(compiled);
+  if (stage.name == "memory") return json ? memory_json(compiled) : memory_text(compiled);
   if (stage.name == "program") return runtime::to_string(compiled.program);
   return show_code(compiled.kernels, stage.name, options.cpu);
 }
@@ -115,7 +115,7 @@ Expected<> dump_compiled(const Compiled& compiled, const Options& options, int f
                          const std::function<void(const std::string& name, const std::string& text)>& dump) {
   int number = first_number;
   dump(numbered(number++, "buffers.txt"), buffers_text(compiled.assignment));
-  dump(numbered(number++, "memory.txt"), memory_text(compiled.assignment));
+  dump(numbered(number++, "memory.txt"), memory_text(compiled));
   dump(numbered(number++, "program.txt"), runtime::to_string(compiled.program));
   for (const kernels::Kernel& kernel : compiled.kernels) {
     const std::string name = numbered(number, file_name(kernel.name));

@@ -7,6 +7,7 @@
 
 #include "buffers/concurrency.h"
 #include "buffers/report.h"
+#include "compiler/lend_scratch.h"
 #include "compiler/memory_page.h"
 #include "hlo/source_place.h"
 
@@ -148,12 +149,15 @@ void print(std::ostream& out, const buffers::InPlaceDecision& d, const Places& p
 
 }  // namespace
 
-std::string memory_text(const buffers::Assignment& assignment) {
+std::string memory_text(const Compiled& compiled) {
+  const buffers::Assignment& assignment = compiled.assignment;
   std::ostringstream out;
   for (const Kind kind : {Kind::Parameter, Kind::Result, Kind::Constant, Kind::Arena})
     out << name_of(kind) << " bytes: " << bytes_of(assignment, kind) << "\n";
   for (const buffers::Allocation& a : assignment.allocations())
     if (a.kind == Kind::Arena && a.space != 0) out << "  of the arena in space " << a.space << ": " << a.bytes << "\n";
+  if (const std::int64_t scratch = worker_scratch_bytes(compiled.program); scratch > 0)
+    out << "scratch of a worker beside it: " << scratch << "\n";
   if (const std::int64_t lent = lent_bytes(assignment); lent > 0)
     out << "  values beside it, in memory of results and donated parameters while that is free: " << lent << "\n";
   const buffers::MemoryReport report = buffers::report(assignment);
@@ -216,12 +220,14 @@ ordered_json to_json(const buffers::MemoryReport& report, const buffers::Assignm
   return peak;
 }
 
-ordered_json memory_object(const buffers::Assignment& assignment) {
+ordered_json memory_object(const Compiled& compiled) {
+  const buffers::Assignment& assignment = compiled.assignment;
   const Places places(assignment.module());
   ordered_json json = {{"module", assignment.module().name()}};
   for (const Kind kind : {Kind::Parameter, Kind::Result, Kind::Constant, Kind::Arena})
     json[std::string(name_of(kind)) + "_bytes"] = bytes_of(assignment, kind);
   const buffers::MemoryReport report = buffers::report(assignment);
+  json["scratch_bytes"] = worker_scratch_bytes(compiled.program);
   json["lower_bound_bytes"] = assignment.lower_bound();
   json["gap_bytes"] = report.unused_bytes;
   json["lent_bytes"] = lent_bytes(assignment);
@@ -249,7 +255,7 @@ ordered_json memory_object(const buffers::Assignment& assignment) {
 
 std::string buffers_json(const buffers::Assignment& assignment) { return to_text(buffers_object(assignment)); }
 
-std::string memory_json(const buffers::Assignment& assignment) { return to_text(memory_object(assignment)); }
+std::string memory_json(const Compiled& compiled) { return to_text(memory_object(compiled)); }
 
 namespace {
 
@@ -266,8 +272,9 @@ std::vector<std::int64_t> arena_starts(const buffers::Assignment& assignment) {
 
 }  // namespace
 
-std::string memory_html(const buffers::Assignment& assignment) {
-  ordered_json json = memory_object(assignment);
+std::string memory_html(const Compiled& compiled) {
+  const buffers::Assignment& assignment = compiled.assignment;
+  ordered_json json = memory_object(compiled);
   json["arena"] = ordered_json::array();
   std::int32_t end = 0;
   const Places places(assignment.module());
