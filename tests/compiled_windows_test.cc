@@ -102,6 +102,25 @@ TEST(CompiledWindows, OfLogicAndProducts) {
   }
 }
 
+// Running folds of many lines: by lanes, or some lines side by side, shared out over threads; lines that no group divides, and one.
+const Form kRunning[] = {
+    {"300,256", "300,256", "size=1x256 pad=0_0x255_0"},
+    {"301,256", "301,256", "size=1x256 pad=0_0x0_255"},
+    {"302,254", "302,254", "size=302x1 pad=301_0x0_0"},
+    {"6,50,300", "6,50,300", "size=1x50x1 pad=0_0x49_0x0_0"},
+    {"6,50,300", "6,50,300", "size=1x1x300 pad=0_0x0_0x0_299"},
+    {"6,50,300", "6,50,300", "size=6x1x1 pad=0_5x0_0x0_0", "{0,2,1}"},
+    {"1,70000", "1,70000", "size=1x70000 pad=0_0x69999_0"},
+};
+
+TEST(CompiledWindows, OfAllElementsUpToTheirOwn) {
+  for (const Form& form : kRunning)
+    for (const char* type : {"f32", "s32", "bf16"})
+      for (const int threads : {1, 3}) expect_as_interpreted(program(form, type, "maximum", type[0] == 's' ? "-100" : "-inf"), threads);
+  for (const Form& form : kRunning)
+    for (const char* type : {"s32", "u8", "f64"}) expect_as_interpreted(program(form, type, "add", "0"), 3);
+}
+
 TEST(CompiledWindows, OfComputationsOfTheUser) {
   for (const Form& form : kForms) {
     SCOPED_TRACE(form.window);

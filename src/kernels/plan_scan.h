@@ -12,7 +12,8 @@ namespace hloom::kernels {
 std::int64_t scan_dimension(const hlo::Instruction& reduce_window);
 
 /// Adds the loops of a fusion whose root is such a reduce-window: one step an element, in the order of the windows
-/// (first to last; last to first where the padding is behind). Errors: Unimplemented, naming an instruction.
-Expected<> plan_scan_into(Builder&, const hlo::Instruction& fusion, const Places&);
+/// (first to last; last to first where the padding is behind). Lines go by lanes, or a few side by side, and the outermost
+/// loop over them is shared out to about `blocks`. Errors: Unimplemented, naming an instruction.
+Expected<> plan_scan_into(Builder&, const hlo::Instruction& fusion, const Places&, std::int64_t blocks);
 
 }  // namespace hloom::kernels
