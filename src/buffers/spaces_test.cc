@@ -1,7 +1,11 @@
 // Memory spaces in the plan of the memory: each has an arena of its own, and its own alignment.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <map>
+#include <random>
 #include <set>
+#include <utility>
 
 #include "buffers/test_plan.h"
 
@@ -57,6 +61,36 @@ TEST(Spaces, AlignmentGoesByColour) {
     for (const char* name : {"a", "b", "c"}) offsets.insert(p.slice(name).offset);
     EXPECT_EQ(offsets, (std::set<std::int64_t>{0, alignment, 2 * alignment})) << space_number;
   }
+}
+
+// Values of many sizes and lives: each begins where its space asks for, and at a multiple of what its size does (a line,
+// or the next power of two).
+TEST(Spaces, EveryBlockBeginsWhereItsColourAsksFor) {
+  const std::map<std::int64_t, std::int64_t> alignments = {{0, 1}, {1, 128}, {2, 4096}, {5, 64}};
+  std::mt19937 random(3);
+  std::string text = "HloModule m, is_scheduled=true\nENTRY e {\n x = f64[] parameter(0)\n", sum = "x", after;
+  const auto add_up = [&](int n) {
+    const std::string v = std::to_string(n);
+    after += " n" + v + " = f64[] custom-call(" + sum + ", v" + v + "), custom_call_target=\"t\"\n";
+    sum = "n" + v;
+  };
+  for (int n = 0; n < 80; ++n) {
+    const std::int64_t space_number = std::next(alignments.begin(), n % 4)->first, size = std::uniform_int_distribution(1, n % 3 == 0 ? 9000 : 40)(random);
+    text += " v" + std::to_string(n) + " = " + (n % 5 == 0 ? "f64[" : "u8[") + std::to_string(size) + "]{0:S(" + std::to_string(space_number) +
+            ")} iota(), iota_dimension=0\n";
+    add_up(n);
+    if (n % 7 == 0) text += std::exchange(after, "");
+  }
+  const Plan p = plan(text + after + " ROOT r = f64[1] reshape(" + sum + ")\n}\n");
+  std::map<std::int64_t, int> seen;
+  for (const ArenaBlock& b : p.assignment.blocks()) {
+    if (!p.assignment.is_in_arena(b)) continue;
+    const std::int64_t in = p.assignment.allocations()[static_cast<std::size_t>(b.allocation)].space;
+    ASSERT_TRUE(alignments.contains(in));
+    EXPECT_EQ(b.offset % std::max(alignments.at(in), alignment_of(b.bytes)), 0) << b.values.front() << " in space " << in;
+    ++seen[in];
+  }
+  for (const auto& [in, alignment] : alignments) EXPECT_GE(seen[in], 20) << in;
 }
 
 // An elementwise result may lie over its operand, and an update over its base, within one space only.

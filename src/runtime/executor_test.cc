@@ -440,6 +440,37 @@ TEST(Executor, ScratchOfCallsAndOfRegions) {
   EXPECT_EQ(program->scratch_bytes(8), 8 * 1024 + 4 * 1024);
 }
 
+// Each block writes what its bytes of scratch say, first and last; scratch begins at a line.
+template <std::int64_t size>
+void use_all_scratch(void* const* buffers, std::int64_t begin, std::int64_t end, void* scratch) {
+  auto* bytes = static_cast<std::uint8_t*>(scratch);
+  if (size > 0 && reinterpret_cast<std::uintptr_t>(scratch) % 64 != 0) return;
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (size > 0) std::memset(bytes, static_cast<int>(i % 100 + 1), size);
+    ints(buffers, 0)[i] += size > 0 ? bytes[0] + bytes[size - 1] : 2;
+  }
+}
+
+// Between calls that ask for none, one that asks for a byte and one for far more than a worker had before.
+TEST(Executor, ScratchOfNoBytesAndOfMany) {
+  constexpr std::int64_t n = 64, kMany = (std::int64_t{3} << 20) + 1;
+  const std::vector<Slice> state = {{1, 0, 4 * n}};
+  Step none = call("none", use_all_scratch<0>, state, n, 4), one = call("one", use_all_scratch<1>, state, n, 4),
+       many = call("many", use_all_scratch<kMany>, state, n, 4);
+  std::get<Call>(one.of).scratch_bytes = 1;
+  std::get<Call>(many.of).scratch_bytes = kMany;
+  const auto without = executor(state_program(n, {none, none})), with = executor(state_program(n, {none, one, none, many, one}));
+  for (const int threads : {1, 4, 2}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(without->scratch_bytes(threads), 0);
+    EXPECT_EQ(run_state(*without, Ints(n), Ints(n), pool), Ints(n, 4));
+    EXPECT_GE(with->scratch_bytes(threads), threads * kMany);
+    EXPECT_LE(with->scratch_bytes(threads), threads * (kMany + 4096));
+    const Ints got = run_state(*with, Ints(n), Ints(n), pool);
+    for (int i = 0; i < n; ++i) EXPECT_EQ(got[static_cast<std::size_t>(i)], 4 + 3 * 2 * (i + 1)) << threads << " threads";
+  }
+}
+
 // Memory 3 is an arena: scratch lies in it where it has room for all workers of the run, else beside it.
 TEST(Executor, ScratchLiesInTheArenaWhereThereIsRoom) {
   constexpr std::int64_t n = 1200;
