@@ -70,7 +70,9 @@ Changed rewrite(hlo::Computation& computation, const Rule& rule) {
 Changed rewrite(hlo::Module& module, const Rule& rule) {
   auto changed = Changed::No;
   Liveness liveness(module);
-  for (hlo::Computation& computation : module.computations()) changed |= rewrite(computation, rule, liveness);
+  std::vector<hlo::Computation*> computations;  // rules may add some
+  for (hlo::Computation& computation : module.computations()) computations.push_back(&computation);
+  for (hlo::Computation* computation : computations) changed |= rewrite(*computation, rule, liveness);
   return changed;
 }
 

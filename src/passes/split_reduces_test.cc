@@ -131,5 +131,28 @@ TEST(SplitReduces, OtherReducersStay) {
   expect_same(reduce("s32", "[65536]", "[]", "0", "subtract", "0"), 1);
 }
 
+// Blocks add computations while all that are there are gone through, however many there were: one more in each program.
+TEST(SplitReduces, InBodiesOfLoopsInModulesOfAnySize) {
+  std::string more;
+  for (int computations = 4; computations < 12; ++computations) {
+    const auto module = parse(
+        "HloModule m\n" + more +
+        "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
+        "body { s = (s32[], f32[65536,16], f32[16]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n"
+        " x = f32[65536,16] get-tuple-element(s), index=1\n z = f32[] constant(0)\n"
+        " r = f32[16] reduce(x, z), dimensions={0}, to_apply=add\n one = s32[] constant(1)\n j = s32[] add(i, one)\n"
+        " ROOT t = (s32[], f32[65536,16], f32[16]) tuple(j, x, r) }\n"
+        "cond { s = (s32[], f32[65536,16], f32[16]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(2)\n"
+        " ROOT c = pred[] compare(i, n), direction=LT }\n"
+        "ENTRY e { x = f32[65536,16] parameter(0)\n a = f32[16] parameter(1)\n z = s32[] constant(0)\n"
+        " init = (s32[], f32[65536,16], f32[16]) tuple(z, x, a)\n"
+        " l = (s32[], f32[65536,16], f32[16]) while(init), condition=cond, body=body\n ROOT r = f32[16] get-tuple-element(l), index=2 }\n");
+    ASSERT_TRUE(module);
+    EXPECT_EQ(run("split-reduces", *module), Changed::Yes) << computations;
+    EXPECT_EQ(run("split-reduces", *module), Changed::No) << computations;
+    more += "more" + std::to_string(computations) + " { a = f32[] parameter(0)\n ROOT n = f32[] negate(a) }\n";
+  }
+}
+
 }  // namespace
 }  // namespace hloom::passes
