@@ -93,10 +93,32 @@ Value* spread(Function& f, Value* mask, int step) {
   return f.b.CreateShuffleVector(mask, zero_of(mask->getType()), picked);
 }
 
+// The only lane of a constant mask, -1: it has none, or several, or is no constant.
+int only_lane(Value* mask) {
+  const auto* constant = llvm::dyn_cast<llvm::Constant>(mask);
+  if (constant == nullptr) return -1;
+  int only = -1;
+  const auto count = static_cast<int>(llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements());
+  for (int l = 0; l < count; ++l) {
+    const llvm::Constant* lane = constant->getAggregateElement(static_cast<unsigned>(l));
+    if (lane == nullptr || (!lane->isNullValue() && only >= 0)) return -1;
+    if (!lane->isNullValue()) only = l;
+  }
+  return only;
+}
+
+Value* lane_pointer(Function& f, const Access& access, Value* pointer, int lane) {
+  return f.b.CreateConstInBoundsGEP1_64(access.element, pointer, static_cast<std::uint64_t>(lane));
+}
+
 Value* load_contiguous(Function& f, const Access& access, Value* first, Value* mask, int count) {
   auto* type = llvm::FixedVectorType::get(access.element, static_cast<unsigned>(count));
   Value* pointer = pointer_to(f, access, first);
   if (mask == nullptr) return annotate(access, f.b.CreateAlignedLoad(type, pointer, access.alignment));
+  if (const int lane = only_lane(mask); lane >= 0) {
+    Value* one = annotate(access, f.b.CreateAlignedLoad(access.element, lane_pointer(f, access, pointer, lane), llvm::Align(1)));
+    return f.b.CreateInsertElement(zero_of(type), one, static_cast<std::uint64_t>(lane));
+  }
   return annotate(access, f.b.CreateMaskedLoad(type, pointer, access.alignment, mask, zero_of(type)));
 }
 
@@ -298,6 +320,9 @@ void store_contiguous(Function& f, const Access& access, Value* first, Value* ma
     store_streamed(f, access, pointer, lanes);
   else if (mask == nullptr)
     annotate(access, f.b.CreateAlignedStore(lanes, pointer, access.alignment));
+  else if (const int lane = only_lane(mask); lane >= 0)  // LLVM 22 stores 32 bits of what was narrowed to 8 or 16
+    annotate(access, f.b.CreateAlignedStore(f.b.CreateExtractElement(lanes, static_cast<std::uint64_t>(lane)),
+                                            lane_pointer(f, access, pointer, lane), llvm::Align(1)));
   else
     annotate(access, f.b.CreateMaskedStore(lanes, pointer, access.alignment, mask));
 }

@@ -60,6 +60,22 @@ TEST(Access, EveryLengthInPlace) {
   expect_laws(kernels);
 }
 
+// A mask that one lane alone passes, known when code is made, and what is stored was narrowed right before: as many bytes as the
+// element has, and no more.
+TEST(Access, OnlyOneLane) {
+  std::vector<Kernel> kernels;
+  for (const std::string type : {"bf16", "f16", "s8", "u16", "s32", "f64"})
+    for (const int lanes : {4, 16, 32})
+      for (const int lane : {0, 1, 3}) {
+        const std::string from = type == "bf16" || type == "f16" || type == "f64" ? "f32" : "s32";
+        kernels.push_back(*kernels::parse("kernel only." + std::to_string(kernels.size()) + "(a: " + from + "[40], b: " + type + "[40]) -> (y: " + type +
+                                          "[40], z: " + from + "[40]) { k = constant s64 " + std::to_string(lane) + " for i in 0.." + std::to_string(lanes) + " by " +
+                                          std::to_string(lanes) + " { p = compare pred i, k eq signed x = load " + from + " a[i] n = convert " + type +
+                                          " x store y[i + 3], n where p w = load " + type + " b[i] where p v = convert " + from + " w store z[i], v } }"));
+      }
+  expect_laws(kernels, /*any_nan=*/true);
+}
+
 // Blocks of any size against any number of lanes; the ranges are split in all ways.
 TEST(Access, EveryBlock) {
   std::vector<Kernel> kernels;
