@@ -404,6 +404,23 @@ TEST(ReductionScenarios, S14_NothingToReduceIsTheInitialValue) {
                                   {{"f32[3,4]", "a"}, {"f32[]", "b"}, {"f32[5,7]", "c"}, {"f32[0,4]", "d"}, {"f32[]", "f"}}));
 }
 
+// Types without arithmetic too, and where only an outer dimension is empty.
+TEST(ReductionScenarios, S14_NothingOfAnyTypeToReduce) {
+  for (const std::string type : {"pred", "s8", "u32", "f16", "f64"}) {
+    const std::string op = type == "pred" ? "and" : "maximum";
+    const auto module = compiler::read_program("HloModule m\nc { a = " + type + "[] parameter(0)\n b = " + type + "[] parameter(1)\n ROOT r = " + type + "[] " + op +
+                                               "(a, b) }\nENTRY e { z = " + type + "[] parameter(0)\n i = " + type + "[] constant(1)\n x = " + type +
+                                               "[1,0,1,8] broadcast(z), dimensions={}\n ROOT r = " + type + "[] reduce(x, i), dimensions={0,1,2,3}, to_apply=c }");
+    ASSERT_TRUE(module) << module.error().message();
+    hlo::Literal zero(Shape::scalar((*module)->entry()->parameter(0)->shape().dtype()));
+    const auto want = interp::interpret(**module, {&zero, 1});
+    ASSERT_TRUE(want);
+    const auto got = run_compiled((*module)->clone(), {zero}, 1);
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_TRUE(std::ranges::equal(got[0].bytes(), want->bytes())) << type;
+  }
+}
+
 // One after the other in f32, ones would stop at 2^24.
 TEST(ReductionScenarios, S15_AHundredMillionOnesAreAHundredMillion) {
   const Numbers all = run(program(" x = f32[] parameter(0)\n b = f32[100000000] broadcast(x), dimensions={}\n"

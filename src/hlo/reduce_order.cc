@@ -57,7 +57,7 @@ ReduceOrder order_of(const Instruction& reduce) {
     return std::ranges::find(reduce.dimensions(), d) != reduce.dimensions().end();
   };
   const std::int64_t last = shape.rank() - 1;
-  if (op == Opcode::Tuple || last < 0 || !reduced(last) || shape.dim(last) < kShortest) return order;
+  if (op == Opcode::Tuple || last < 0 || !reduced(last) || shape.dim(last) < kShortest || shape.num_elements() == 0) return order;
   if (!has_identity(op, accumulator(op, shape.dtype()))) return order;
   order.by_lanes = true;
   order.first = last;
