@@ -227,6 +227,26 @@ TEST(Check, AFactorOfDenormalsIsAsGoodAsTheyAre) {
   EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
 }
 
+// Rounding decides whether a singular matrix has a factor.
+TEST(Check, ASingularMatrixMayGoEitherWay) {
+  Literal a(Shape::array(DType::C64, {17, 17}));
+  for (std::complex<float>& e : a.mutable_data<std::complex<float>>()) e = {137, 0};
+  const auto report = check(parse("HloModule m\nENTRY e {\n x = c64[17,17] parameter(0)\n ROOT l = c64[17,17] cholesky(x), lower=true\n}\n"), {&a, 1});
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
+}
+
+// On the cut of the logarithm half a turn is as good as minus half a turn, and an angle of nothing is a rounding of it.
+TEST(Check, ComplexAnglesMayDifferByATurn) {
+  Literal y(Shape::array(DType::C128, {4})), x = y;
+  const std::complex<double> values[] = {{-0.11111111111111109, 0.737420776289517}, {-0.3, 1e-3}, {0.7, 0.2}, {0.1, -5}};
+  std::ranges::copy(values, x.mutable_data<std::complex<double>>().begin());
+  const Literal arguments[] = {y, x};
+  const auto report = check(parse("HloModule m\nENTRY e {\n y = c128[4] parameter(0)\n x = c128[4] parameter(1)\n ROOT a = c128[4] atan2(y, x)\n}\n"), arguments);
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
+}
+
 constexpr const char* kLarge = R"(HloModule m
 ENTRY e {
   x = f32[64,64] parameter(0)
