@@ -63,6 +63,11 @@ struct CompileOptions {
   /// The text of a memory budget, as `hloom show --write-budget=FILE` writes it: peak and temporary bytes, and updates that
   /// must be in place. Empty: none.
   std::string memory_budget = {};
+  /// Whether MemoryReport::json is filled; for large programs it is long.
+  bool memory_json = false;
+  /// An earlier MemoryReport::json, or what `hloom show --stage=memory --format=json` wrote: MemoryReport::changes says what
+  /// is different now. Empty: none.
+  std::string memory_against = {};
   /// Elided constants `{...}` are filled with a fixed pattern instead of being refused.
   bool fill_elided = false;
   /// Threads of the caller's to run on, instead of `threads`, while the program lives; devices beside the first one of a
@@ -132,6 +137,8 @@ struct MemoryReport {
   std::vector<OwnerReport> owners;  ///< of the arena then, the largest first
   std::vector<UpdateReport> updates;
   std::vector<DonationReport> donations;
+  std::string json;                 ///< all of it, as the memory stage has it; empty unless it was asked for
+  std::string changes;              ///< bytes, owners of the peak and updates, a line each, against CompileOptions::memory_against
 };
 
 /// One device's arrays, as Executable::run_into() takes them.

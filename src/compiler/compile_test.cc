@@ -647,5 +647,22 @@ TEST(Check, IsCleanAndSeesInsideKernels) {
   EXPECT_GE(report->checks, 3 * 3 + 2);
 }
 
+TEST(Compile, TwoMemoryReportsAreComparedByTheApiToo) {
+  const auto small = Executable::compile(updating_loop(100), {.memory_json = true});
+  ASSERT_TRUE(small) << small.error().message();
+  ASSERT_FALSE(small->memory().json.empty());
+  EXPECT_EQ(small->memory().changes, "");
+  const auto same = Executable::compile(updating_loop(100), {.memory_against = small->memory().json});
+  ASSERT_TRUE(same) << same.error().message();
+  EXPECT_EQ(same->memory().changes, "no change\n");
+  EXPECT_EQ(same->memory().json, "");
+  const auto other = Executable::compile(updating_loop(1000), {.memory_against = small->memory().json});
+  ASSERT_TRUE(other) << other.error().message();
+  EXPECT_THAT(other->memory().changes, testing::HasSubstr("parameter_bytes"));
+  const auto wrong = Executable::compile(updating_loop(100), {.memory_against = "{"});
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message(), testing::HasSubstr("CompileOptions::memory_against"));
+}
+
 }  // namespace
 }  // namespace hloom::compiler

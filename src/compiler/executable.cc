@@ -11,6 +11,7 @@
 #include "compiler/execute_literals.h"
 #include "compiler/memory_budget.h"
 #include "compiler/read_program.h"
+#include "compiler/show_memory.h"
 #include "hlo/source_place.h"
 #include "runtime/buffer_runs.h"
 #include "runtime/devices.h"
@@ -161,6 +162,9 @@ Expected<Executable> Executable::compile(std::string_view program, const Compile
     if (a.kind == buffers::Allocation::Kind::Parameter && a.aliased_result >= 0)
       impl->donated[static_cast<std::size_t>(a.aliased_result)] = a.number;
   impl->memory = report(compiled);
+  if (options.memory_json) impl->memory.json = compiler::memory_json(compiled);
+  if (!options.memory_against.empty())
+    impl->memory.changes = TRY(compiler::memory_changes(options.memory_against, "CompileOptions::memory_against", compiled));
   HostAllocator& allocator = options.allocator != nullptr ? *options.allocator : runtime::process_allocator();
   impl->executor = TRY(compiler::make_executor(std::move(compiled), {.allocator = &allocator,
                                                                       .host_memory = options.host_memory,
