@@ -40,7 +40,10 @@ class Builder {
                                                         : static_cast<std::ptrdiff_t>(n)));
     }
     std::size_t number = 0;
-    index(program.steps, number);
+    runtime::for_each_step(program.steps, [&](const runtime::Step& step) {
+      for (const Instruction* i : c_.step_instructions[number]) steps_[i].push_back({&step, number});
+      ++number;
+    });
   }
 
   Expected<CheckedProgram> build() {
@@ -59,20 +62,6 @@ class Builder {
   }
 
  private:
-  // Steps are numbered as observers count them: a loop before what it holds.
-  void index(const runtime::Steps& steps, std::size_t& number) {
-    for (const runtime::Step& step : steps) {
-      for (const Instruction* i : c_.step_instructions[number]) steps_[i].push_back({&step, number});
-      ++number;
-      if (const auto* loop = std::get_if<runtime::While>(&step.of)) {
-        index(loop->condition, number);
-        index(loop->body, number);
-      } else if (const auto* conditional = std::get_if<runtime::Conditional>(&step.of)) {
-        for (const runtime::Steps& branch : conditional->branches) index(branch, number);
-      }
-    }
-  }
-
   // An array that is donated and returned goes by the result's name.
   Slice slice_of(const buffers::Slice& s) const { return {same(s.allocation), s.offset, s.bytes}; }
   std::int32_t same(std::int32_t allocation) const { return same_[static_cast<std::size_t>(allocation)]; }

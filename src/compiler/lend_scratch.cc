@@ -21,26 +21,15 @@ class Lender {
 
   void run() {
     std::size_t number = 0;
-    lend(c_.program.steps, number);
+    runtime::for_each_step(c_.program.steps, [&](runtime::Step& step) {
+      const auto& instructions = c_.step_instructions[number++];
+      auto* call = std::get_if<runtime::Call>(&step.of);
+      if (call != nullptr && call->scratch_bytes > 0 && !instructions.empty()) lend(*call, instructions);
+    });
     HLOOM_CHECK(number == c_.step_instructions.size());
   }
 
  private:
-  // Steps are numbered as observers count them: a loop before what it holds.
-  void lend(runtime::Steps& steps, std::size_t& number) {
-    for (runtime::Step& step : steps) {
-      const auto& instructions = c_.step_instructions[number++];
-      if (auto* call = std::get_if<runtime::Call>(&step.of)) {
-        if (call->scratch_bytes > 0 && !instructions.empty()) lend(*call, instructions);
-      } else if (auto* loop = std::get_if<runtime::While>(&step.of)) {
-        lend(loop->condition, number);
-        lend(loop->body, number);
-      } else if (auto* conditional = std::get_if<runtime::Conditional>(&step.of)) {
-        for (runtime::Steps& branch : conditional->branches) lend(branch, number);
-      }
-    }
-  }
-
   void lend(runtime::Call& call, const std::vector<const hlo::Instruction*>& instructions) {
     const std::int64_t workers = std::clamp<std::int64_t>(std::min<std::int64_t>(call.blocks, call.max_workers), 1, threads_);
     const std::int64_t each = round_up(call.scratch_bytes), wanted = each * workers;
@@ -97,27 +86,17 @@ class Lender {
   std::vector<Given> given_;
 };
 
-// Of one worker: most of what calls need beside the arena, and beside that what regions' forks do.
-void find_most(const runtime::Steps& steps, std::int64_t& of_calls, std::int64_t& of_forks) {
-  for (const runtime::Step& step : steps) {
-    if (const auto* call = std::get_if<runtime::Call>(&step.of)) {
-      const std::int64_t each = round_up(call->scratch_bytes);
-      if (call->scratch_room.size_bytes < each) of_calls = std::max(of_calls, each);
-      of_forks = std::max(of_forks, round_up(call->forked_scratch_bytes));
-    } else if (const auto* loop = std::get_if<runtime::While>(&step.of)) {
-      find_most(loop->condition, of_calls, of_forks);
-      find_most(loop->body, of_calls, of_forks);
-    } else if (const auto* conditional = std::get_if<runtime::Conditional>(&step.of)) {
-      for (const runtime::Steps& branch : conditional->branches) find_most(branch, of_calls, of_forks);
-    }
-  }
-}
-
 }  // namespace
 
 std::int64_t worker_scratch_bytes(const runtime::Program& program) {
   std::int64_t of_calls = 0, of_forks = 0;
-  find_most(program.steps, of_calls, of_forks);
+  runtime::for_each_step(program.steps, [&](const runtime::Step& step) {
+    const auto* call = std::get_if<runtime::Call>(&step.of);
+    if (call == nullptr) return;
+    const std::int64_t each = round_up(call->scratch_bytes);
+    if (call->scratch_room.size_bytes < each) of_calls = std::max(of_calls, each);
+    of_forks = std::max(of_forks, round_up(call->forked_scratch_bytes));
+  });
   return of_calls + of_forks;
 }
 

@@ -51,7 +51,7 @@ const size = b => b < 1024 ? b + " B" : b < 1048576 ? (b / 1024).toFixed(1) + " 
 const add = (to, tag, text, name) => { const e = to.appendChild(document.createElement(tag)); if (text !== undefined) e.textContent = text; if (name) e.className = name; return e; };
 document.title = "Memory of " + plan.module;
 $("name").textContent = "Memory of " + plan.module;
-for (const [what, bytes] of [["parameters", plan.parameter_bytes], ["results", plan.result_bytes], ["constants", plan.constant_bytes], ["arena", plan.arena_bytes],
+for (const [what, bytes] of [["parameters", plan.parameter_bytes], ["results", plan.result_bytes], ["constants", plan.constant_bytes], ["arena", plan.arena_bytes], ["scratch of a worker", plan.scratch_bytes],
     ["most of it in use", plan.peak.arena_bytes], ["lost to gaps", plan.gap_bytes], ["least for this schedule", plan.lower_bound_bytes]]) {
   const card = add($("cards"), "div", undefined, "card"); add(card, "b", size(bytes)); add(card, "span", what); card.title = bytes + " bytes";
 }

@@ -31,7 +31,10 @@ std::string source_of(const Instruction& i) {
 StepWalker::StepWalker(const Compiled& compiled, const runtime::Device& device, std::span<HostTransfers> hosts)
     : c_(compiled), device_(device), options_{.hosts = hosts}, port_(runtime::host_port(options_, device_)) {
   std::size_t number = 0;
-  index_steps(c_.program.steps, number);
+  runtime::for_each_step(c_.program.steps, [&](const runtime::Step& step) {
+    for (const Instruction* i : c_.step_instructions[number]) steps_[i].push_back(&step);
+    ++number;
+  });
 }
 
 // The walker has all memory at once; what the system lacks would end the process.
@@ -75,20 +78,6 @@ std::vector<Literal> StepWalker::results() {
   std::vector<Literal> values;
   for (std::int64_t l = 0; l < num_leaves(root.shape()); ++l) values.push_back(value(root, l));
   return values;
-}
-
-// Steps are numbered as observers count them: a loop before what it holds.
-void StepWalker::index_steps(const runtime::Steps& steps, std::size_t& number) {
-  for (const runtime::Step& step : steps) {
-    for (const Instruction* i : c_.step_instructions[number]) steps_[i].push_back(&step);
-    ++number;
-    if (const auto* loop = std::get_if<runtime::While>(&step.of)) {
-      index_steps(loop->condition, number);
-      index_steps(loop->body, number);
-    } else if (const auto* conditional = std::get_if<runtime::Conditional>(&step.of)) {
-      for (const runtime::Steps& branch : conditional->branches) index_steps(branch, number);
-    }
-  }
 }
 
 std::span<std::byte> StepWalker::bytes(const buffers::Slice& s) {

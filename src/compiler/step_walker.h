@@ -72,7 +72,6 @@ class StepWalker {
   Expected<> run_fusion(const hlo::Instruction& fusion, const Inner& inner);
 
  private:
-  void index_steps(const runtime::Steps& steps, std::size_t& number);
   Expected<> check_memory() const;
   Expected<> computation(const hlo::Computation&);
   Expected<> instruction(const hlo::Instruction&);

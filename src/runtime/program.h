@@ -119,6 +119,20 @@ struct Step {
   std::variant<Call, Copy, While, Conditional, DeviceNumber, Collective, Start, Finish> of;
 };
 
+/// Calls f with each step in the order in which observers count them: a loop or conditional before what it holds.
+template <typename StepList, typename F>
+void for_each_step(StepList& steps, const F& f) {
+  for (auto& step : steps) {
+    f(step);
+    if (auto* loop = std::get_if<While>(&step.of)) {
+      for_each_step(loop->condition, f);
+      for_each_step(loop->body, f);
+    } else if (auto* conditional = std::get_if<Conditional>(&step.of)) {
+      for (auto& branch : conditional->branches) for_each_step(branch, f);
+    }
+  }
+}
+
 /// A parameter or result leaf: what run-time values must look like.
 struct Port {
   std::int64_t size_bytes = 0;
