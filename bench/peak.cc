@@ -1,21 +1,14 @@
-#include "peak.h"
-
-#include <time.h>
-
+// The floating point operations that a processor does at most.
 #include <algorithm>
 #include <cmath>
+
+#include "limits.h"
 
 namespace hloom::bench {
 namespace {
 
 constexpr int kChains = 12;  // enough to cover the latency of two units
 constexpr int kSteps = 100'000;
-
-double thread_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 // x·y + z in all chains, kSteps times. Gives what keeps the compiler from leaving it out.
 template <class V>
