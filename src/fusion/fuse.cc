@@ -495,6 +495,7 @@ class Fuser {
       }
     };
     for (const Instruction* user : i.users()) use(user);
+    for (const Instruction* after : i.control_successors()) use(after);
     back = false;  // g's own use of `i`
     for (std::int64_t looked = 0; !stack.empty(); ++looked) {
       const Instruction* at = stack.back();

@@ -398,6 +398,15 @@ TEST(Fuse, ADotReadsASliceWhereItLies) {
   EXPECT_EQ(kernels(*m).size(), 1u);
 }
 
+// As XLA orders the copies of a loop's state: each value is read before the next one is written.
+TEST(Fuse, ControlEdgesBetweenKernelsMakeNoCircle) {
+  const auto m = fused(
+      "ENTRY e { p = f32[4] parameter(0)\n q = f32[4] parameter(1)\n a = f32[4] negate(p)\n b = f32[4] negate(q)\n"
+      " c = f32[4] exponential(a), control-predecessors={b}\n d = f32[4] exponential(b), control-predecessors={a}\n"
+      " ROOT r = (f32[4], f32[4], f32[4], f32[4]) tuple(a, b, c, d) }");
+  EXPECT_EQ(m->clone()->entry()->num_instructions(), m->entry()->num_instructions());  // needs an order of all
+}
+
 TEST(Fuse, KeepsWhatRealProgramsMean) {
   for (const std::string name : {"r05-gpt-decode-step", "r09-selective-scan", "r31-nbody-leapfrog", "r35-kmeans"}) {
     const std::string path = std::string(HLOOM_SOURCE_DIR) + "/tests/programs/" + name;
