@@ -122,6 +122,7 @@ class Generator {
     type_ = r_.one_of({"f32", "f64", "s32", "u8", "s64", "pred", "bf16", "f16", "c64", "u32", "s16"});
     rank_ = r_.number(1, 3);
     column_major_ = rank_ > 1 && r_.chance(3);
+    mixed_ = column_major_ && r_.chance(2);
   }
 
   std::string text() {
@@ -142,13 +143,17 @@ class Generator {
  private:
   using Dims = std::vector<std::int64_t>;
 
-  std::string array(const Dims& dims) const {
+  // Each time in another order of dimensions, if they are mixed.
+  std::string array(const Dims& dims) {
     std::string text = std::string(type_) + "[";
     for (std::size_t d = 0; d < dims.size(); ++d) text += (d > 0 ? "," : "") + std::to_string(dims[d]);
     text += "]";
     if (!column_major_) return text;
+    std::vector<std::size_t> order(dims.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (mixed_) std::shuffle(order.begin(), order.end(), r_.engine());
     text += "{";
-    for (std::size_t d = 0; d < dims.size(); ++d) text += (d > 0 ? "," : "") + std::to_string(d);
+    for (std::size_t d = 0; d < dims.size(); ++d) text += (d > 0 ? "," : "") + std::to_string(order[d]);
     return text + "}";
   }
 
@@ -258,7 +263,7 @@ class Generator {
       for (const Dims& d : of) texts.push_back(array(d));
       return tuple(texts);
     };
-    switch (r_.number(0, 9)) {
+    switch (r_.number(0, 11)) {
       case 0: {
         make_reducer();
         const std::string shape = arrays(shapes);
@@ -280,7 +285,7 @@ class Generator {
         const Groups g = groups(true, false, false);
         std::vector<Dims> results = shapes;
         for (Dims& d : results) d[dim] *= g.size;
-        const std::string from = arrays(shapes), to = arrays(results), list = operands(shapes);
+        const std::string list = operands(shapes), from = tuple(parameters_), to = arrays(results);
         if (r_.chance(2)) return "  ROOT r = " + to + " all-gather(" + list + ")" + g.text + along + "\n";
         return "  s = (" + from + ", " + to + ") all-gather-start(" + list + ")" + g.text + along + "\n" +
                "  ROOT r = " + to + " all-gather-done(s)\n";
@@ -306,10 +311,10 @@ class Generator {
         return "  ROOT r = " + to + " all-to-all(" + operands(shapes) + ")" + g.text + "\n";
       }
       case 7: {
-        const std::string to = arrays(shapes), list = operands(shapes);
+        const std::string list = operands(shapes), from = tuple(parameters_), to = arrays(shapes);
         if (shapes.size() > 1 || r_.chance(2))
           return "  ROOT r = " + to + " collective-permute(" + list + ")" + pairs() + "\n";
-        return "  s = (" + to + ", " + to + ") collective-permute-start(" + list + ")" + pairs() +
+        return "  s = (" + from + ", " + to + ") collective-permute-start(" + list + ")" + pairs() +
                "\n  ROOT r = " + to + " collective-permute-done(s)\n";
       }
       case 8: {
@@ -317,6 +322,8 @@ class Generator {
         return "  ROOT r = " + to + " collective-broadcast(" + operands(shapes) + ")" +
                groups(false, false, true).text + "\n";
       }
+      case 9: return permute_of_slices();
+      case 10: return ragged();
       default: {
         make_reducer();
         const std::string to = arrays(shapes);
@@ -326,16 +333,93 @@ class Generator {
     }
   }
 
+  // Offsets of 0 to 7, some of them too large: windows stay within the arrays.
+  std::string offsets(const char* name, std::size_t rank, std::string& out) {
+    std::string list;
+    for (std::size_t d = 0; d < rank; ++d) {
+      const std::string own = std::string(name) + std::to_string(d);
+      out += "  " + own + " = s32[] and(p" + std::to_string(parameters_.size()) + ", seven)\n";
+      parameters_.push_back("s32[]");
+      list += (d > 0 ? ", " : "") + own;
+    }
+    const std::string shape = "(" + repeated("s32[]", rank) + ")";
+    out += std::string("  ") + name + " = " + shape + " tuple(" + list + ")\n";
+    return shape;
+  }
+
+  static std::string repeated(const std::string& what, std::size_t times) {
+    std::string all;
+    for (std::size_t k = 0; k < times; ++k) all += (k > 0 ? ", " : "") + what;
+    return all;
+  }
+
+  std::string permute_of_slices() {
+    Dims from, to, one, two;
+    for (std::int64_t d = 0; d < rank_; ++d) {
+      from.push_back(r_.number(1, 7)), to.push_back(r_.number(1, 7));
+      one.push_back(r_.number(0, std::min(from.back(), to.back()))), two.push_back(r_.number(1, std::min(from.back(), to.back())));
+    }
+    const auto list = [](const Dims& dims) {
+      std::string text;
+      for (const std::int64_t d : dims) text += (text.empty() ? "{" : ",") + std::to_string(d);
+      return text + "}";
+    };
+    std::string out = "  seven = s32[] constant(7)\n";
+    const std::string arrays = operands({from, to}), input = parameters_[0], result = array(to);
+    const auto rank = static_cast<std::size_t>(rank_);
+    const std::string shape = offsets("at", rank, out);
+    offsets("into", rank, out), offsets("other", rank, out);
+    const bool several = r_.chance(2);
+    const std::string both = "(" + shape + ", " + shape + ")";
+    if (several) out += "  ats = " + both + " tuple(at, other)\n  intos = " + both + " tuple(into, at)\n";
+    const std::string of = "(" + arrays + (several ? ", ats, intos)" : ", at, into)") + pairs() + ", slice_sizes={" + list(one) +
+                           (several ? "," + list(two) : "") + "}\n";
+    if (r_.chance(2)) return out + "  ROOT r = " + result + " collective-permute" + of;
+    return out + "  s = (" + input + ", " + result + ", u32[], u32[]) collective-permute-start" + of + "  ROOT r = " + result +
+           " collective-permute-done(s)\n";
+  }
+
+  // The same offsets and sizes on all devices.
+  std::string ragged() {
+    const Groups g = groups(false, false, false);
+    const std::int64_t pieces = r_.number(1, 2), rows = r_.number(1, 7), room = r_.number(1, 7), entries = g.size * pieces;
+    Dims row;
+    for (std::int64_t d = 1; d < rank_; ++d) row.push_back(r_.number(1, 5));
+    const auto with_rows = [&](std::int64_t n) {
+      Dims all = {n};
+      all.insert(all.end(), row.begin(), row.end());
+      return all;
+    };
+    const std::int64_t columns = r_.chance(2) ? 0 : r_.chance(2) ? pieces : 1;  // 0: rank 1
+    const std::string index = std::string(r_.one_of({"s32", "s64", "u8", "s4", "u4"})) + "[" +
+                              std::to_string(columns > 1 ? entries / columns : entries) +
+                              (columns > 0 ? "," + std::to_string(columns) : "") + "]";
+    std::string values[3] = {"{", "{", "{"};
+    for (std::int64_t k = 0; k < entries; ++k) {
+      const std::int64_t size = r_.number(0, std::min(rows, room));
+      const std::int64_t of[] = {r_.number(0, rows - size), size, r_.number(0, room - size)};
+      for (std::size_t v = 0; v < 3; ++v) {
+        const bool opens = columns > 0 && k % columns == 0, closes = columns > 0 && k % columns == columns - 1;
+        values[v] += (k > 0 ? ", " : "") + std::string(opens ? "{" : "") + std::to_string(of[v]) + (closes ? "}" : "");
+      }
+    }
+    std::string out;
+    const char* names[] = {"from", "sizes", "into"};
+    for (std::size_t v = 0; v < 3; ++v) out += std::string("  ") + names[v] + " = " + index + " constant(" + values[v] + "})\n";
+    const std::string list = operands({with_rows(rows), with_rows(room)});
+    return out + "  ROOT r = " + array(with_rows(room)) + " ragged-all-to-all(" + list + ", from, sizes, into, sizes)" + g.text + "\n";
+  }
+
   Random r_;
   std::int64_t devices_ = 2, replicas_ = 1, partitions_ = 1, rank_ = 1;
   const char* type_ = "f32";
-  bool column_major_ = false;
+  bool column_major_ = false, mixed_ = false;
   std::string reducer_;
   std::vector<std::string> parameters_;
 };
 
 TEST(CompiledCollectives, EqualTheInterpreter) {
-  for (unsigned seed = 0; seed < 160 && !HasFatalFailure(); ++seed) {
+  for (unsigned seed = 0; seed < 240 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Generator generator(seed);
     const std::string text = generator.text();
@@ -398,6 +482,39 @@ TEST(CompiledCollectives, NarrowFloatsAreRoundedOnce) {
   }
   const auto want = static_cast<std::uint16_t>(hlo::encode_float(hlo::float_format(DType::BF16), 1.0 + 7.0 / 256));
   for (const auto& values : compiled(text, arguments, 1, true)) EXPECT_EQ(values[0].data<std::uint16_t>()[0], want);
+}
+
+// More members than fit a kernel's registers, in the order of ranks.
+TEST(CompiledCollectives, FoldsOfManyMembers) {
+  const std::string text =
+      "HloModule m, replica_count=150\nf {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = f32[] multiply(a, b)\n"
+      "  d = f32[] constant(0.5)\n  e = f32[] multiply(a, d)\n  ROOT r = f32[] subtract(b, e)\n}\nENTRY e {\n  x = f32[3] parameter(0)\n"
+      "  ROOT r = f32[3] all-reduce(x), replica_groups={}, to_apply=f\n}\n";
+  Random random(4);
+  const ByDevice arguments = same_shapes(random, text, 150);
+  const ByDevice got = compiled(text, arguments, 2, true);
+  for (std::size_t i = 0; i < 3; ++i) {
+    float sum = arguments[0][0].data<float>()[i];
+    for (std::size_t m = 1; m < 150; ++m) sum = arguments[m][0].data<float>()[i] - 0.5f * sum;
+    for (const auto& values : got) ASSERT_EQ(values[0].data<float>()[i], sum);
+  }
+}
+
+TEST(CompiledCollectives, C122GroupsOfOneTwoAndThreeOfSixReplicas) {
+  const std::string text =
+      "HloModule m, replica_count=6\nf {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n  ROOT r = s32[] add(a, b)\n}\n"
+      "ENTRY e {\n  x = s32[5] parameter(0)\n  ROOT r = s32[5] all-reduce(x), replica_groups={{5},{0,3},{1,2,4}}, to_apply=f\n}\n";
+  ByDevice arguments;
+  for (std::int32_t k = 1; k <= 6; ++k) arguments.push_back({s32({k, k, k, k, k})});
+  const std::int32_t want[] = {5, 10, 10, 5, 10, 6};
+  for (const int threads : {1, 2, 12}) {
+    const ByDevice got = compiled(text, arguments, threads, true);
+    for (std::size_t k = 0; k < 6; ++k) {
+      const std::vector<hlo::Literal> one = {s32(std::vector<std::int32_t>(5, want[k]))};
+      const arrays::Tolerance same = arrays::Tolerance::exact();
+      EXPECT_EQ(arrays::compare_results(got[k], one, {&same, 1}), std::nullopt) << "replica " << k;
+    }
+  }
 }
 
 TEST(CompiledCollectives, RaggedExchanges) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
 #include "hlo/participants.h"
@@ -15,8 +16,6 @@ using collectives::Array;
 using collectives::Kind;
 using hlo::Instruction;
 using hlo::Opcode;
-
-constexpr std::int64_t kMaxFolded = 128;  // each member is an argument of the kernel
 
 Kind kind_of(const Instruction& i) {
   switch (i.opcode()) {
@@ -50,10 +49,8 @@ Piece piece_along(const Shape& shape, std::int64_t dimension) {
   return piece;
 }
 
-Expected<> want_same_layout(const Instruction& i, const Shape& operand, const Shape& result) {
-  if (operand.layout().minor_to_major == result.layout().minor_to_major) return {};
-  return fail(Code::Unimplemented, i.name(), ": no code yet for an operand ", to_string(operand), " and a result ",
-              to_string(result), " in different layouts");
+bool in_one_layout(const Shape& operand, const Shape& result) {
+  return operand.layout().minor_to_major == result.layout().minor_to_major;
 }
 
 class CollectiveBuilder {
@@ -70,7 +67,7 @@ class CollectiveBuilder {
     const std::vector<std::int64_t> written = written_leaves(i_);
     const auto* attr = i_.attributes().get_if<hlo::CollectiveAttr>();
     c_.operation.root_is_data = attr != nullptr && attr->has_dynamic_root;
-    if (c_.operation.root_is_data) TRY(index_type(i_.operand(i_.num_operands() - 1)->shape()));
+    if (c_.operation.root_is_data) index_type(i_.operand(i_.num_operands() - 1)->shape());
     for (std::size_t a = 0; a < written.size(); ++a)
       TRY(add_array(i_.operand(static_cast<std::int64_t>(a))->shape(),
                     *leaves(i_.shape())[static_cast<std::size_t>(written[a])]));
@@ -84,33 +81,22 @@ class CollectiveBuilder {
       collectives::set_groups(c_.operation, TRY(hlo::device_groups(i_)), devices);
       return {};
     }
-    if (!i_.attr<hlo::PermuteAttr>().slice_sizes.empty())
-      return fail(Code::Unimplemented, i_.name(), ": no code yet for permutes of slices");
+    HLOOM_CHECK(i_.attr<hlo::PermuteAttr>().slice_sizes.empty());
     collectives::set_pairs(c_.operation, TRY(hlo::device_pairs(i_)), devices);
     return {};
   }
 
-  Expected<> index_type(const Shape& shape) {
-    if (bit_width(shape.dtype()) < 8)
-      return fail(Code::Unimplemented, i_.name(), ": no code yet for indices of type ", shape.dtype());
+  // Sub-byte ones have a byte each, sign- or zero-extended.
+  void index_type(const Shape& shape) {
     c_.operation.index_bytes = byte_width(shape.dtype());
     c_.operation.index_is_signed = is_signed(shape.dtype());
-    return {};
   }
 
   Expected<BuiltCollective> ragged() {
     const Shape &input = i_.operand(0)->shape(), &output = i_.shape(), &offsets = i_.operand(2)->shape();
-    TRY(want_same_layout(i_, input, output));
-    if (offsets.rank() != 1)
-      return fail(Code::Unimplemented, i_.name(), ": no code yet for ragged exchanges whose offsets have rank ",
-                  offsets.rank());
-    if (input.layout().minor_to_major.back() != 0)
-      return fail(Code::Unimplemented, i_.name(),
-                  ": no code yet for ragged exchanges of rows that do not lie together");
-    for (std::int64_t k = 3; k < i_.num_operands(); ++k)
-      if (i_.operand(k)->shape().dtype() != offsets.dtype())
-        return fail(Code::Unimplemented, i_.name(), ": no code yet for offsets and sizes of different types");
-    TRY(index_type(offsets));
+    HLOOM_CHECK(in_one_layout(input, output));
+    HLOOM_CHECK(offsets.rank() == 1 && input.layout().minor_to_major.back() == 0);
+    index_type(offsets);
     collectives::Operation& o = c_.operation;
     o.input_rows = input.dim(0);
     o.output_rows = output.dim(0);
@@ -122,7 +108,7 @@ class CollectiveBuilder {
   }
 
   Expected<> add_array(const Shape& operand, const Shape& result) {
-    TRY(want_same_layout(i_, operand, result));
+    HLOOM_CHECK(in_one_layout(operand, result));
     Piece piece{1, operand.num_elements()};
     const Kind kind = c_.operation.kind;
     if (kind == Kind::AllGather) piece = piece_along(operand, i_.dimension(0));
@@ -144,9 +130,6 @@ class CollectiveBuilder {
     for (const auto& group : c_.operation.groups) sizes.insert(static_cast<std::int64_t>(group.size()));
     for (const std::int64_t members : sizes) {
       if (members == 1) continue;
-      if (members > kMaxFolded)
-        return fail(Code::Unimplemented, i_.name(), ": no code yet for folds of ", members, " members; at most ",
-                    kMaxFolded);
       kernels::MemberFold fold;
       fold.reducer = i_.to_apply();
       fold.type = type;

@@ -25,9 +25,8 @@ struct BuiltCollective {
 };
 
 /// Groups as devices, arrays as bytes in the layouts of the instruction, a kernel for each size of groups and array
-/// that is folded. Needs: is_collective(), layouts.
-/// Errors: InvalidArgument if the groups do not fit the devices; Unimplemented, naming the instruction: slices in a
-///         permute, operands in another layout than results, folds of more than 128 members, what no kernel can fold.
+/// that is folded. Needs: is_collective(), what expand_collectives and fit_layouts leave.
+/// Errors: InvalidArgument if the groups do not fit the devices; Unimplemented, naming the instruction, for what no kernel can fold.
 Expected<BuiltCollective> build_collective(const hlo::Instruction&, std::int64_t number);
 
 }  // namespace hloom::compiler

@@ -85,16 +85,35 @@ Expected<bool> fit_lapack(Instruction& i) {
   return fitted;
 }
 
-// An operand takes the layout of the result that is made of it. The parts of a start and its done are of other tuples.
+// The operands of a start are in its result as well; nobody but its done reads it.
+void note_operands(Instruction& start) {
+  Shape shape = start.shape();
+  Shape& given = shape.elements()[0];
+  for (std::int64_t k = 0; k < start.num_operands(); ++k)
+    (given.is_tuple() ? given.elements()[static_cast<std::size_t>(k)] : given) = start.operand(k)->shape();
+  start.set_shape(std::move(shape));
+}
+
+// An operand takes the layout of the result that is made of it.
 bool fit_collective(Instruction& i) {
-  if (i.shape().is_tuple() && !written_leaves(i).empty() && written_leaves(i)[0] != 0) return false;
   bool fitted = false;
-  const std::int64_t arrays = i.shape().is_tuple() ? std::ssize(i.shape().elements()) : 1;
-  for (std::int64_t k = 0; k < std::min(arrays, i.num_operands()); ++k) {
-    const Shape& result = i.shape().is_tuple() ? i.shape().element(k) : i.shape();
+  const std::vector<const Shape*> results = leaves(i.shape());
+  const std::vector<std::int64_t> written = written_leaves(i);
+  for (std::int64_t k = 0; k < std::min(std::ssize(written), i.num_operands()); ++k) {
+    const Shape result = *results[static_cast<std::size_t>(written[static_cast<std::size_t>(k)])];
     if (result.is_array()) fitted |= fit_operand(i, k, result.layout());
   }
+  if (fitted && !written.empty() && written[0] != 0) note_operands(i);
   return fitted;
+}
+
+// Rows lie together in all three arrays.
+bool fit_ragged(Instruction& i) {
+  Layout order = i.shape().layout();
+  if (order.minor_to_major.back() != 0) order = Layout::descending(i.shape().rank());
+  bool fitted = false;
+  for (const std::int64_t k : {0, 1}) fitted |= fit_operand(i, k, order);
+  return fit_result(i, ordered(i.shape(), order)) || fitted;
 }
 
 Expected<bool> fit(Instruction& i) {
@@ -105,6 +124,7 @@ Expected<bool> fit(Instruction& i) {
     case Opcode::CustomCall:
       if (library::is_lapack(i.attr<hlo::CustomCallAttr>().target)) return fit_lapack(i);
       return false;
+    case Opcode::RaggedAllToAll: return fit_ragged(i);
     default: return is_collective(i) && fit_collective(i);
   }
 }

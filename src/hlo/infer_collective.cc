@@ -2,6 +2,7 @@
 #include "hlo/infer_rules.h"
 #include "hlo/module.h"
 #include "hlo/participants.h"
+#include "hlo/permute_slices.h"
 
 namespace hloom::hlo {
 namespace {
@@ -106,20 +107,19 @@ Expected<Shape> infer_rooted(const Instruction& i) {
   return one_or_tuple(same_shapes(i, data));
 }
 
-bool is_in_place_permute(const Instruction& i) {
-  return i.num_operands() == 4 && !i.attr<PermuteAttr>().slice_sizes.empty();
-}
-
 Expected<Shape> infer_permute(const Instruction& i) {
   if (i.num_operands() < 1) return wrong(i, i.opcode(), " needs an operand");
-  if (is_in_place_permute(i)) return i.operand(1)->shape();
+  if (moves_slices(i)) {
+    TRY(permute_slices(i));
+    return i.operand(1)->shape();
+  }
   TRY(want_arrays(i));
   return one_or_tuple(same_shapes(i, i.num_operands()));
 }
 
 Expected<Shape> infer_permute_start(const Instruction& i) {
   const Shape result = TRY(infer_permute(i));
-  std::vector<Shape> elements{is_in_place_permute(i) ? i.operand(0)->shape() : result, result};
+  std::vector<Shape> elements{moves_slices(i) ? i.operand(0)->shape() : result, result};
   // Context words, as written.
   const Shape& written = i.shape();
   if (written.is_tuple())

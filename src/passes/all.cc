@@ -9,6 +9,7 @@
 #include "passes/expand_async.h"
 #include "passes/expand_batch_norm.h"
 #include "passes/expand_buffers.h"
+#include "passes/expand_collectives.h"
 #include "passes/expand_dots.h"
 #include "passes/expand_dynamic_sizes.h"
 #include "passes/expand_narrow_matrices.h"
@@ -50,6 +51,7 @@ constexpr Pass kAll[] = {
     {"expand-async", expand_async, "do asynchronous work at its start"},
     {"expand-batch-norm", expand_batch_norm, "make batch norms elementwise ops and sums"},
     {"expand-buffers", expand_buffers, "make buffers the arrays that they hold"},
+    {"expand-collectives", expand_collectives, "make permutes of slices permutes and updates; even offsets of ragged exchanges"},
     {"expand-dynamic-sizes", expand_dynamic_sizes, "make run-time sizes scalars beside arrays of the bounds"},
     {"expand-narrow-matrices", expand_narrow_matrices, "factor and solve matrices of narrow floats in f32"},
     {"expand-ragged-dot", expand_ragged_dot, "make ragged dots loops of dots"},

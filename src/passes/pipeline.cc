@@ -29,7 +29,7 @@ Expected<Changed> run_all(std::span<const std::string_view> names, hlo::Module& 
 
 // What no later stage has a form for. A scheduled module gets them too, where it stands.
 Expected<Changed> run_expansions(hlo::Module& module, const RunOptions& options) {
-  constexpr std::array<std::string_view, 16> kExpansions = {
+  constexpr std::array<std::string_view, 17> kExpansions = {
       "expand-tiles",
       "expand-transfers",  // before layouts are settled: it asks for row-major ones
       "expand-buffers",
@@ -38,6 +38,7 @@ Expected<Changed> run_expansions(hlo::Module& module, const RunOptions& options)
       "recognize-custom-calls",
       "expand-structure",
       "expand-async",
+      "expand-collectives",
       "open-fusions",
       "expand-dynamic-sizes",  // from here on all sizes are known
       "expand-batch-norm",
