@@ -60,6 +60,34 @@ TEST(LargeResults, Transposed) {
   expect_values("transpose(p), dimensions={1,0}", kColumns, kRows,
                 [](const float* p, std::int64_t r, std::int64_t c) { return p[c * kColumns + r]; });
 }
+
+// Squares of 64, 32, 16 and 8, what is left beside them, and lines past a core's cache: of any width, from any address.
+TEST(LargeResults, TransposedOfEachWidth) {
+  constexpr std::int64_t kTall = 1667, kWide = 1283;
+  for (const auto& [type, width] : {std::pair{"s8", 1}, {"pred", 1}, {"bf16", 2}, {"s32", 4}, {"f64", 8}, {"c128", 16}}) {
+    const std::string from_shape = type + std::string("[") + std::to_string(kTall) + "," + std::to_string(kWide) + "]";
+    const std::string to_shape = type + std::string("[") + std::to_string(kWide) + "," + std::to_string(kTall) + "]";
+    const auto program = Executable::compile("ENTRY e { p = " + from_shape + " parameter(0)\n ROOT r = " + to_shape +
+                                             " transpose(p), dimensions={1,0} }");
+    ASSERT_TRUE(program) << program.error().message();
+    const auto size = static_cast<std::size_t>(kTall * kWide * width);
+    std::vector<std::byte> p(size);
+    std::uint32_t state = 1;
+    for (std::byte& b : p) b = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> (std::string(type) == "pred" ? 31 : 24));
+    for (const std::size_t from : {std::size_t{0}, static_cast<std::size_t>(width)}) {
+      std::vector<std::byte> memory(size + 128, std::byte{0xA5});
+      const auto aligned = (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64 + from;
+      std::vector<std::span<std::byte>> inputs = {p}, outputs = {std::span(memory).subspan(aligned, size)};
+      ASSERT_TRUE(program->run_into(inputs, outputs));
+      std::int64_t wrong = 0;
+      for (std::int64_t r = 0; r < kWide; ++r)
+        for (std::int64_t c = 0; c < kTall; ++c)
+          wrong += std::memcmp(outputs[0].data() + (r * kTall + c) * width, p.data() + (c * kWide + r) * width, static_cast<std::size_t>(width)) != 0;
+      EXPECT_EQ(wrong, 0) << type << " from byte " << from;
+    }
+  }
+}
+
 TEST(LargeResults, Padded) {
   expect_values("pad(p, z), padding=1_0x1_2", kRows + 1, kColumns + 3, [](const float* p, std::int64_t r, std::int64_t c) {
     return r == 0 || c == 0 || c > kColumns ? 0.5F : p[(r - 1) * kColumns + c - 1];

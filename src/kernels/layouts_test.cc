@@ -30,7 +30,7 @@ using hlo::Opcode;
 
 // Each pair of a row and a lane in exactly one part.
 TEST(Squares, PartsCoverTheRectangleOnce) {
-  for (const std::int64_t size : {4, 8, 16})
+  for (const std::int64_t size : {4, 8, 16, 32})
     for (std::int64_t rows = 1; rows <= 40; ++rows)
       for (std::int64_t lanes = 1; lanes <= 40; ++lanes) {
         std::vector<int> done(static_cast<std::size_t>(rows * lanes));

@@ -34,6 +34,7 @@ constexpr std::size_t kMaxBoxes = 48;
 constexpr int kMaxRounds = 6;
 constexpr std::int64_t kBlockBytes = 32 * 1024;
 constexpr std::int64_t kSerialBytes = 128 * 1024;
+constexpr std::int64_t kEnoughBlocks = 64;
 constexpr std::int64_t kLeastShared = 8;  // iterations of a shared loop, where it could have more
 
 /// A loop before merging: adds offset + stride·v to dimension `dim` of the domain, v in [from, to).
@@ -611,12 +612,13 @@ class NestPlanner {
     return done;
   }
 
-  // The first loop that is long enough goes outermost, else the longest; the one by lanes stays. Of one that goes out past
+  // The first loop that is long enough goes outermost, else the longest; the one by lanes stays. Squares go best along what
+  // they read, so the first one has it with fewer blocks already. Of one that goes out past
   // another some iterations stay inside, so that what is turned over is written some cache lines at a time.
   void share_out(std::vector<Walk>& walks) const {
     std::size_t grid = 0;
     for (std::size_t w = 1; w + 1 < walks.size(); ++w)
-      if (walks[grid].count < blocks_ && walks[w].count > walks[grid].count) grid = w;
+      if (walks[grid].count < std::min(blocks_, kEnoughBlocks) && walks[w].count > walks[grid].count) grid = w;
     Walk out = walks[grid];
     std::int64_t inside = grid > 0 && out.step > 1 ? 4 : 1;
     while (inside > 1 && (out.count % inside != 0 || out.count / inside < kLeastShared)) inside /= 2;

@@ -7,7 +7,8 @@ namespace hloom::kernels {
 namespace {
 
 constexpr std::int64_t kSmallest = 4;       // squares smaller than that gain nothing
-constexpr std::int64_t kLargest = 16;       // rows that registers hold
+constexpr std::int64_t kLargest = 64;       // a register full of bytes
+constexpr std::int64_t kWidestRest = 16;    // lanes of what is too small for squares
 constexpr std::int64_t kMaxLines = 900;     // in the body of a loop: machine code is made in more than linear time
 constexpr std::int64_t kVectorBytes = 64;
 constexpr double kTurned = 2.5;             // memory operations that an access costs which is turned over
@@ -59,7 +60,7 @@ void cut(const SquareChoice& choice, Walk rows, Walk lanes, std::vector<SquarePa
   const std::int64_t size = std::min(choice.size, largest_square(rows.count, lanes.count));
   if (size < kSmallest) {
     lanes.lanes = static_cast<int>(
-        std::clamp<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(lanes.count)), 2, kLargest));
+        std::clamp<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(lanes.count)), 2, kWidestRest));
     parts.push_back({0, {rows, lanes}});
     return;
   }

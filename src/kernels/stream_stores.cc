@@ -14,15 +14,17 @@ constexpr std::int64_t kLargestCache = 64 << 20;
 
 class Streaming {
  public:
-  Streaming(Kernel& kernel, std::int64_t least_bytes) : kernel_(kernel), streams_(kernel.arguments.size() + 1) {
+  Streaming(Kernel& kernel, const LeastStreamed& least)
+      : kernel_(kernel), least_(least), bytes_(kernel.arguments.size() + 1), turned_(kernel.values.size()) {
     for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
       const Argument& a = kernel.arguments[i];
-      streams_[i] = a.written && !a.may_overlap && argument_bytes(a) >= least_bytes;
+      if (a.written && !a.may_overlap) bytes_[i] = argument_bytes(a);
     }
   }
 
   void run() {
-    if (std::ranges::find(streams_, true) == streams_.end()) return;
+    const std::int64_t least = std::min(least_.in_order, least_.apart);
+    if (std::ranges::none_of(bytes_, [&](std::int64_t bytes) { return bytes >= std::max<std::int64_t>(least, 1); })) return;
     find_loads(kernel_.body);
     mark(kernel_.body, nullptr);
   }
@@ -31,9 +33,9 @@ class Streaming {
   void find_loads(const Block& block) {
     for (const Statement& s : block) {
       if (const auto* load = std::get_if<Load>(&s.of)) {
-        streams_[static_cast<std::size_t>(load->argument)] = false;
+        bytes_[static_cast<std::size_t>(load->argument)] = 0;
       } else if (const auto* call = std::get_if<Call>(&s.of)) {
-        for (const Call::Pointer& p : call->arguments) streams_[static_cast<std::size_t>(p.argument)] = false;
+        for (const Call::Pointer& p : call->arguments) bytes_[static_cast<std::size_t>(p.argument)] = 0;
       }
       each_block(s, [&](const Block& inner) { find_loads(inner); });
     }
@@ -42,6 +44,8 @@ class Streaming {
   // `lanes`: the loop by lanes that the block is in.
   void mark(Block& block, const Loop* lanes) {
     for (Statement& s : block) {
+      if (const auto* t = std::get_if<Transpose>(&s.of))
+        for (const Value v : t->results) turned_[static_cast<std::size_t>(v)] = true;
       if (auto* store = std::get_if<Store>(&s.of)) store->streamed = lanes != nullptr && pays(*store, *lanes);
       const auto* loop = std::get_if<Loop>(&s.of);
       each_block(s, [&](Block& inner) { mark(inner, loop != nullptr && loop->lanes > 0 ? loop : lanes); });
@@ -49,7 +53,9 @@ class Streaming {
   }
 
   bool pays(const Store& store, const Loop& loop) const {
-    if (!streams_[static_cast<std::size_t>(store.argument)] || store.mask != kNoValue) return false;
+    const std::int64_t bytes = bytes_[static_cast<std::size_t>(store.argument)];
+    const std::int64_t least = turned_[static_cast<std::size_t>(store.value)] ? least_.apart : least_.in_order;
+    if (bytes == 0 || bytes < least || store.mask != kNoValue) return false;
     const std::int64_t piece = loop.lanes * byte_width(kernel_.type(store.value));
     return piece >= kLine || (piece >= kShortestPiece && follows(store, loop));
   }
@@ -78,16 +84,19 @@ class Streaming {
   }
 
   Kernel& kernel_;
-  std::vector<bool> streams_;  // by argument, the scratch last
+  const LeastStreamed least_;
+  std::vector<std::int64_t> bytes_;  // by argument, the scratch last; 0: no store to it goes past the caches
+  std::vector<bool> turned_;         // by value: made by a transpose
 };
 
 }  // namespace
 
-std::int64_t least_streamed_bytes(const base::Target& target, bool read_again) {
+LeastStreamed least_streamed_bytes(const base::Target& target, bool read_again) {
   const std::int64_t cache = std::min(target.l3_bytes, kLargestCache);
-  return read_again ? cache : cache / 2;
+  const std::int64_t in_order = read_again ? cache : cache / 2;
+  return {in_order, std::min(in_order, target.l2_bytes)};
 }
 
-void stream_stores(Kernel& kernel, std::int64_t least_bytes) { Streaming(kernel, least_bytes).run(); }
+void stream_stores(Kernel& kernel, const LeastStreamed& least) { Streaming(kernel, least).run(); }
 
 }  // namespace hloom::kernels
