@@ -8,6 +8,7 @@
 #include "compiler/build_program.h"
 #include "compiler/fit_layouts.h"
 #include "compiler/lend_scratch.h"
+#include "compiler/pack_constants.h"
 #include "compiler/routines.h"
 #include "emit/symbol_name.h"
 #include "fusion/fuse.h"
@@ -15,6 +16,7 @@
 #include "fusion/taps.h"
 #include "jit/compile.h"
 #include "jit/disk_cache.h"
+#include "jit/target.h"
 #include "passes/pipeline.h"
 #include "runtime/cpus.h"
 #include "runtime/float_mode.h"
@@ -87,6 +89,8 @@ Expected<Compiled> compile(std::unique_ptr<hlo::Module> module, const Options& w
   // From here on every instruction that computes is a fusion.
   TRY(fusion::fuse(*c.module));
   if (options.taps) fusion::add_taps(*c.module);
+  const base::Target target = TRY(jit::target_or_host(options.cpu));
+  TRY(pack_constants(*c.module, target));
   TRY(passes::run_placement(*c.module, run));  // new fusions as well, before memory is shared out by spaces
   TRY(note_workspaces(*c.module));
   stages.dump("fusions");

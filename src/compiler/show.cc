@@ -7,10 +7,12 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "compiler/module_graph.h"
+#include "compiler/pack_constants.h"
 #include "compiler/show_memory.h"
 #include "fusion/fuse.h"
 #include "jit/compile.h"
 #include "jit/llvm_text.h"
+#include "jit/target.h"
 #include "kernels/print.h"
 #include "kernels/verify.h"
 #include "passes/pipeline.h"
@@ -80,7 +82,11 @@ Expected<std::string> show(std::unique_ptr<hlo::Module> module, const Stage& sta
   const bool json = format == Format::Json;
   if (stage.name == "hlo" || stage.name == "fusions") {
     TRY(passes::run_standard(*module));
-    if (stage.name == "fusions") TRY(fusion::fuse(*module));
+    if (stage.name == "fusions") {
+      TRY(fusion::fuse(*module));
+      const base::Target target = TRY(jit::target_or_host(options.cpu));
+      TRY(pack_constants(*module, target));
+    }
     return format == Format::Dot ? module_graph(*module) : text::print(*module);
   }
   Options without_code = options;

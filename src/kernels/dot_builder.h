@@ -85,6 +85,12 @@ class DotBuilder {
   Expected<> pack_all_panels();
   Expected<> pack_step(const Group&);
   Expected<> pack_vectors(const Group&, const Index& lane);
+  bool packs_rows() const { return form_.pack_rows && !form_.rows_ready; }
+  bool packs_lanes() const { return form_.pack_lanes && !form_.lanes_ready; }
+  /// A vector of a group's panel, for the present step.
+  Value packed_lanes(const Group&, const Index& lane, std::int64_t vector);
+  /// Of an operand that lies in panels, for the present step and outer indices.
+  Value ready_element(std::size_t axis, const Index& panel, std::int64_t panels, std::int64_t lanes, const Index& lane);
   /// What a packed element is: an element, or the bytes of four steps.
   Expected<Value> packed_row_operand();
   Expected<Value> packed_lane_operand(Value mask);

@@ -27,6 +27,7 @@ constexpr double kApartLane = 2.5;    // to fetch it for one use, or where all l
 constexpr double kCopyLane = 0.12;    // to copy an element, vectors at a time
 constexpr double kCopyStep = 12;      // for each step of a panel, where panels are copied together
 constexpr double kScatterLane = 1.5, kScatterApart = 5;  // and where all lanes fall into few cache sets
+constexpr double kConvert = 1;        // a vector of narrow elements, each time it is loaded
 constexpr double kFoldLanes = 8;      // to fold the partial sums of one element
 constexpr double kTileStart = 25;
 constexpr double kSumNear = 1.5, kSumFar = 4;  // to store a vector of sums, or take it from scratch and back
@@ -50,7 +51,7 @@ struct View {
   std::int64_t row_row = 0, row_sum = 0, lane_sum = 0, lane_lane = 0, out_lane = 0;  // strides
   std::vector<std::int64_t> sums;  // extents of the summed axes, innermost last
   bool staged = false;  // the rows' operand
-  bool beside() const { return lane.plain && (lane_lane == 1 || lane_lane == 0); }
+  bool beside() const { return lane.ready || (lane.plain && (lane_lane == 1 || lane_lane == 0)); }
 };
 
 View view_of(const DotProblem& p, bool swapped, std::int64_t width) {
@@ -106,8 +107,9 @@ double load_again(const View& v, const DotForm& form) {
   const std::int64_t bytes = steps * form.vectors * form.lanes * v.width, distance = std::abs(v.lane_sum) * v.width;
   const bool first = form.pack_lanes || rows_fit(steps, distance, kPage, 10);
   const bool second = form.pack_lanes || rows_fit(steps, distance, kSecondCachePeriod, 14);
-  if (bytes <= kFirstCache && first) return kNear[0];
-  return bytes <= kSecondCache && second ? kNear[1] : kNear[2];
+  const double convert = v.lane.ready && v.lane.narrow ? kConvert : 0;
+  if (bytes <= kFirstCache && first) return kNear[0] + convert;
+  return (bytes <= kSecondCache && second ? kNear[1] : kNear[2]) + convert;
 }
 
 // Cycles to get a vector to the core for the first time, of an operand of so many bytes, read in pieces, so far apart.
@@ -120,6 +122,7 @@ double load_pieces(std::int64_t bytes, std::int64_t piece_bytes, std::int64_t di
 // Of the lanes' operand, in cells of so many lanes.
 double load_lanes(const View& v, const DotForm& form, std::int64_t cell_lanes) {
   if (!v.beside()) return 0;
+  if (v.lane.ready) return load_pieces(v.lanes * v.sum * v.width, 64, 0);
   // Read in place for some steps at a time, a few pieces ahead are under way.
   const std::int64_t piece = form.pack_at_once    ? cell_lanes * v.width
                              : form.sums_wait() ? std::min(cell_lanes * v.width, form.vectors * 512)
@@ -133,7 +136,7 @@ double load_lanes(const View& v, const DotForm& form, std::int64_t cell_lanes) {
 double load_rows(const View& v, const DotForm& form) {
   if (!v.row.plain) return 0;
   const std::int64_t bytes = v.rows * v.sum * v.width;
-  if (v.row_sum == 1 || v.sum == 1) return load_pieces(bytes, 64, 0);
+  if (v.row.ready || v.row_sum == 1 || v.sum == 1) return load_pieces(bytes, 64, 0);
   const std::int64_t together = v.row_row != 1 ? 1 : form.pack_rows ? v.rows : form.rows;
   return load_pieces(bytes, std::min<std::int64_t>(together * v.width, 1024), std::abs(v.row_sum) * v.width);
 }
@@ -211,7 +214,8 @@ double choose_tile(const View& view, DotForm& form, std::int64_t registers) {
 }
 
 // Sums that run side by side, so that eight multiply-adds are under way; a matter of shape and type alone.
-std::int64_t chains_for(const View& view) {
+std::int64_t choose_chains(const View& view, std::int64_t exact_steps) {
+  if (exact_steps > 0) return 1;
   const std::int64_t side_by_side = view.rows * ceil_div(view.lanes, 64 / view.width);
   std::int64_t chains = 1;
   while (side_by_side * chains * 2 <= 8 && view.sum >= chains * 8) chains *= 2;
@@ -251,7 +255,7 @@ std::vector<DotForm> ways_of(const View& v, const DotForm& form, std::int64_t fe
   constexpr std::int64_t kSteps = 256;
   const bool may_block = form.chains == 1 && v.sum > 2 * kSteps, large = v.lanes * v.sum * v.width > kSecondCache / 4;
   // Packed rows have to stay near too.
-  const bool block_rows = form.pack_rows && may_block && v.rows * v.sum * v.width > kSecondCache / 4;
+  const bool block_rows = form.pack_rows && !form.rows_ready && may_block && v.rows * v.sum * v.width > kSecondCache / 4;
   std::vector<DotForm> ways;
   const auto add = [&](bool pack, bool at_once, bool block) {
     DotForm& way = ways.emplace_back(form);
@@ -263,7 +267,16 @@ std::vector<DotForm> ways_of(const View& v, const DotForm& form, std::int64_t fe
     add(true, at_once, block);
     ways.back().share_panels = true;
   };
-  const bool may_share = v.shared > 1 && !form.pack_rows && form.sum_block == 0 && v.lanes > 1 && v.lane_lane != 0;
+  const bool may_share = v.shared > 1 && (!form.pack_rows || form.rows_ready) && form.sum_block == 0 && v.lanes > 1 && v.lane_lane != 0;
+  if (v.lane.ready) {
+    const bool may_block_here = may_block && large;
+    for (const bool block : {false, true}) {
+      if (block && !may_block_here) continue;
+      add(true, false, block);
+      if (may_share) add_shared(false, block);
+    }
+    return ways;
+  }
   if (may_share && (large || form.pack_all || !v.beside())) {
     add_shared(false, false);
     if (may_block) add_shared(true, true);
@@ -293,7 +306,7 @@ void consider_ways(const View& v, const DotForm& form, const VectorUnit& unit, s
     way.share_panels |= v.staged && v.shared > 1 && !way.pack_rows;  // lines are staged for several indices at once
     double cycles = choose_tile(v, way, registers) + store_cycles(v);
     if (way.pack_lanes && !v.beside()) cycles += gather_cycles(v) / static_cast<double>(way.share_panels ? v.shared : 1);
-    if (way.pack_rows) cycles += static_cast<double>(v.rows * v.sum) * kCopyLane;
+    if (way.pack_rows && !way.rows_ready) cycles += static_cast<double>(v.rows * v.sum) * kCopyLane;
     if (cycles < best.cycles) best = {way, cycles};
   }
 }
@@ -309,14 +322,16 @@ Chosen choose_tiles(const DotProblem& problem, bool swapped, const DotFusion& fu
   DotForm form;
   form.swapped = swapped;
   form.lanes = std::min(unit.vector_bytes / width, power_of_two_at_least(v.lanes));
-  form.chains = exact > 0 ? 1 : chains_for(v);
+  form.chains = choose_chains(v, exact);
   form.sum_block = exact;
   form.pack_all = fusion.byte_steps > 0;
+  form.lanes_ready = v.lane.ready;
+  form.rows_ready = v.row.ready;
   const bool convert_rows = (v.row.narrow || !v.row.plain) && (form.pack_all || v.rows * v.sum >= 64);
   const bool gather_rows = v.row.plain && v.row_row == 1 && v.row_sum != 1 && v.rows * v.sum * width > kSecondCache / 4;
   const bool turn_rows = form.pack_all && v.sums.size() == 1;  // once, not for each group of vectors
   for (const bool pack_rows : {convert_rows, convert_rows || gather_rows || turn_rows}) {
-    form.pack_rows = pack_rows;
+    form.pack_rows = pack_rows || v.row.ready;
     consider_ways(v, form, unit, few, best);
   }
   return best;
@@ -368,7 +383,7 @@ void choose_shared_cells(const View& v, const Chosen& c, DotForm& form) {
   const auto cells_of = [](std::int64_t tiles, std::int64_t cells) { return ceil_div(tiles, ceil_div(tiles, std::min(tiles, cells))); };
   const std::int64_t wanted = ceil_div(form.blocks, v.outer / v.shared);
   form.lane_cells = cells_of(ceil_div(ceil_div(v.lanes, form.lanes), form.vectors), wanted);
-  const double pack = v.beside() ? static_cast<double>(v.sum * v.lanes) / 16 * load_lanes(v, form, v.lanes) : gather_cycles(v);
+  const double pack = form.lanes_ready ? 1 : v.beside() ? static_cast<double>(v.sum * v.lanes) / 16 * load_lanes(v, form, v.lanes) : gather_cycles(v);
   const double affordable = 1 + kLittle * c.cycles * static_cast<double>(v.shared) / pack;
   const std::int64_t shared = std::min(ceil_div(wanted, form.lane_cells), static_cast<std::int64_t>(affordable));
   form.shared_cells = cells_of(v.first_shared, shared);
@@ -495,14 +510,19 @@ DotForm choose_form(const DotProblem& problem, const DotFusion& fusion, const Ve
   if (const std::int64_t channels = channel_axis(problem, fusion); channels >= 0) return channel_form(problem, channels, width, unit, parts > 0);
   // What decides about the order of sums knows one machine only.
   const VectorUnit reference;
-  const bool cheaper = choose_tiles(problem, true, fusion, reference).cycles <
-                       choose_tiles(problem, false, fusion, reference).cycles * 0.98;
+  DotProblem as_it_was = problem;  // before anything lay in panels
+  as_it_was.lhs.ready = as_it_was.rhs.ready = false;
+  const bool cheaper = choose_tiles(as_it_was, true, fusion, reference).cycles <
+                       choose_tiles(as_it_was, false, fusion, reference).cycles * 0.98;
   // Rows are what is without sign, or, of sums over several axes, what lies in words.
   const bool both = fusion.lhs_unsigned == fusion.rhs_unsigned, words = fusion.byte_steps > 0 && view.sums.size() > 1;
-  const bool swap = !words && (both ? cheaper : fusion.rhs_unsigned);
-  Chosen best = choose_tiles(problem, swap, fusion, reference);
+  bool swap = !words && (both ? cheaper : fusion.rhs_unsigned);
+  Chosen best = choose_tiles(as_it_was, swap, fusion, reference);
   const bool fold = exact == 0 && fusion.byte_steps == 0 && may_fold(problem, fusion.sum_type) &&
                     choose_fold(problem, width, reference).cycles < best.cycles;
+  const bool is_free = !words && both && choose_chains(view, exact) == choose_chains(view_of(problem, true, width), exact);
+  if ((problem.lhs.ready || problem.rhs.ready) && is_free)
+    swap = choose_tiles(problem, true, fusion, reference).cycles < choose_tiles(problem, false, fusion, reference).cycles;
   // Rows of a tile or two read a panel once or twice: scratch for it would be all that a region of small dots needs.
   const std::int64_t few = parts == 0 ? unit.num_registers : kFewRows;
   best = fold ? choose_fold(problem, width, unit) : choose_tiles(problem, swap, fusion, unit, few);
@@ -521,8 +541,8 @@ bool may_stage(const DotProblem& p, std::int64_t element_bytes) {
 std::string to_string(const DotForm& f) {
   std::ostringstream s;
   s << (f.kind == DotForm::Kind::Tile ? "tile " : "fold ") << f.rows << "x" << f.vectors << " lanes " << f.lanes
-    << " chains " << f.chains << (f.swapped ? " swapped" : "") << (f.pack_rows ? " pack-rows" : "")
-    << (f.pack_lanes ? f.pack_at_once ? " pack-lanes-at-once" : " pack-lanes" : "")
+    << " chains " << f.chains << (f.swapped ? " swapped" : "") << (f.rows_ready ? " rows-ready" : f.pack_rows ? " pack-rows" : "")
+    << (f.lanes_ready ? " lanes-ready" : f.pack_lanes ? f.pack_at_once ? " pack-lanes-at-once" : " pack-lanes" : "")
     << (f.share_panels ? " shared" : "") << " sum-block " << f.sum_outer << ":" << f.sum_block << " cells " << f.row_cells << "x" << f.lane_cells
     << "x" << f.shared_cells << " blocks " << f.blocks;
   return s.str();

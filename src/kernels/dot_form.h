@@ -34,6 +34,7 @@ struct DotForm {
   std::int64_t chains = 1;   ///< sums that alternate over k, where a tile has too few to keep the units busy
   bool pack_rows = false;    ///< a cell's rows are copied, converted, before they are used
   bool pack_lanes = false;   ///< a group's panel is copied so that a step's vectors lie together
+  bool rows_ready = false, lanes_ready = false;  ///< what would be packed is a constant that lies in panels
   bool pack_all = false;     ///< what is packed, panels always, are four bytes at a time
   bool pack_at_once = false; ///< all panels of a cell together, step by step, instead of one after the other
   bool share_panels = false;  ///< a panel serves all indices of the outer axes that it does not depend on

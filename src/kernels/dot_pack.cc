@@ -3,6 +3,7 @@
 
 #include "base/try.h"
 #include "kernels/dot_builder.h"
+#include "kernels/dot_panels.h"
 
 namespace hloom::kernels {
 
@@ -12,6 +13,8 @@ namespace {
 
 constexpr int kPackLanes = 32;
 
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 }  // namespace
 
 // Rows of a cell, then panels, then sums.
@@ -20,8 +23,8 @@ void DotBuilder::place_scratch() {
   // No multiple of a large power of two, which would put all rows into the same cache sets.
   packed_rows_dense_ = packs_rows_dense();
   row_pitch_ = ((packed_rows_dense_ ? rows_.held : sum) + 15) / 16 * 16 + 16;
-  panel_base_ = form_.pack_rows ? (packed_rows_dense_ ? sum : rows_.held) * row_pitch_ : 0;
-  sums_base_ = panel_base_ + (form_.pack_lanes ? sum * (form_.pack_at_once ? held : width) : 0);
+  panel_base_ = packs_rows() ? (packed_rows_dense_ ? sum : rows_.held) * row_pitch_ : 0;
+  sums_base_ = panel_base_ + (packs_lanes() ? sum * (form_.pack_at_once ? held : width) : 0);
   sums_pitch_ = form_.sums_wait() ? held + 16 : width;
   scratch_elements_ = sums_base_;
   if (form_.sums_wait()) scratch_elements_ += shared_held() * rows_.held * sums_pitch_;
@@ -65,6 +68,23 @@ Expected<> DotBuilder::pack_rows() {
 Index DotBuilder::panel_of(const Group& g) const {
   if (!form_.pack_at_once) return Index{panel_base_, {}};
   return (g.first + groups_.first * -1) * (inside_ * form_.lanes) + panel_base_;
+}
+
+Value DotBuilder::packed_lanes(const Group& g, const Index& lane, std::int64_t vector) {
+  if (form_.lanes_ready) return ready_element(lane_axis_, g.first + vector, ceil_div(p_.extent(lane_axis_), form_.lanes), form_.lanes, lane);
+  const Index at = panel_of(g) + sum_index() * (g.vectors * form_.lanes) + lane;
+  return b_.load_linear(scratch_, at + vector * form_.lanes + written_, type_);
+}
+
+// As PanelOrder says.
+Value DotBuilder::ready_element(std::size_t axis, const Index& panel, std::int64_t panels, std::int64_t lanes, const Index& lane) {
+  const bool of_lhs = axis == p_.lhs_axis;
+  Index outer, step;
+  for (std::size_t a = 0; a < p_.lhs_axis; ++a)
+    if (p_.extent(a) > 1 && (of_lhs ? p_.axes[a].lhs : p_.axes[a].rhs) != 0) outer = outer * p_.extent(a) + at_[a];
+  for (std::size_t a = p_.rhs_axis + 1; a < p_.axes.size(); ++a) step = step * p_.extent(a) + at_[a];
+  const std::int64_t pitch = panel_pitch(p_.sum_extent(), lanes > 1 || axis == lane_axis_);
+  return elements_.of_panels(of_lhs ? 0 : 1, ((outer * panels + panel) * pitch + step) * lanes + lane);
 }
 
 // A panel has for each step the group's vectors beside each other; the lanes that no element fills are zero. Lanes stay
@@ -170,9 +190,8 @@ Expected<std::vector<Value>> DotBuilder::correct_axis(std::size_t axis, const Gr
   if (innermost) {
     set_sum(at);
     for (std::int64_t j = 0; j < g.vectors; ++j) {
-      const Index from = panel_of(g) + sum_index() * (g.vectors * form_.lanes) + lane + j * form_.lanes;
       Value& sum = inside[static_cast<std::size_t>(j)];
-      sum = multiply_add(by, b_.load_linear(scratch_, from + written_, type_), sum);
+      sum = multiply_add(by, packed_lanes(g, lane, j), sum);
     }
   } else {
     at_[axis] = at;

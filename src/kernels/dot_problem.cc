@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "hlo/convolutions.h"
+#include "hlo/panels.h"
 #include "hlo/staged.h"
 
 namespace hloom::kernels {
@@ -81,6 +82,39 @@ bool add_root(DotFusion& result, const Instruction* root, ShapeIndex leaf, const
   return dependence.at(root) != Over::Else && root->shape().is_array() && same_dims(root->shape(), result.dot->shape());
 }
 
+// Whether elements are moved, or converted one by one.
+bool moves_elements(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::Bitcast: return i.shape().dtype() == i.operand(0)->shape().dtype();
+    case Opcode::Convert:
+    case Opcode::Copy:
+    case Opcode::Reshape:
+    case Opcode::Reverse:
+    case Opcode::Transpose: return true;
+    default: return false;
+  }
+}
+
+// A type whose elements are whole bytes.
+bool has_whole_bytes(const Shape& shape) {
+  return shape.is_array() && shape.dtype() != DType::Pred && bit_width(shape.dtype()) == 8 * byte_width(shape.dtype()) &&
+         shape.has_layout() && shape.layout().unplaced().is_plain() && shape.layout().parts().splits.empty();
+}
+
+const Instruction* source_of(const Instruction& operand) {
+  const Instruction* i = &operand;
+  while (hlo::panels_of(*i).empty() && moves_elements(*i)) i = i->operand(0);
+  const bool known = i->opcode() == Opcode::Parameter || !hlo::panels_of(*i).empty();
+  return known && has_whole_bytes(i->shape()) ? i : nullptr;
+}
+
+// The parameter that panels are.
+const Instruction& panels_parameter(const Instruction& source) {
+  const Instruction* i = &source;
+  while (i->opcode() != Opcode::Parameter) i = i->operand(0);
+  return *i;
+}
+
 const Instruction& widened(const Instruction& operand) {
   const bool wide = operand.opcode() == Opcode::Convert && is_integral(operand.shape().dtype()) && bit_width(operand.shape().dtype()) == 32;
   return wide ? *operand.operand(0) : operand;
@@ -129,6 +163,7 @@ DotFusion find_dot(const Instruction& fusion) {
   for (const ShapeIndex& leaf : leaf_indices(root->shape()))
     if (!add_root(result, root, leaf, dependence)) return {};
   choose_sum_type(result);
+  for (const std::int64_t n : {0, 1}) result.sources[static_cast<std::size_t>(n)] = source_of(*result.dot->operand(n));
   const bool is_float = result.sum_type == DType::F32 || result.sum_type == DType::F64;
   if (is_float && hlo::is_staged(*result.dot->operand(0))) result.staged = result.dot->operand(0);
   const auto uses_dot = [&](const DotFusion::Root& r) { return dependence.at(r.value) != Over::Apart; };
@@ -147,19 +182,37 @@ bool may_sum_bytes(const DotFusion& fusion) {
   return largest_magnitude(lhs) > 1 && largest_magnitude(rhs) > 1;
 }
 
-const Place* place_of_operand(const DotFusion& fusion, const Places& places, std::int64_t number) {
+bool DotFusion::lies_in_panels(std::int64_t operand) const {
+  const Instruction* source = sources[static_cast<std::size_t>(operand)];
+  return source != nullptr && source->opcode() != Opcode::Parameter;
+}
+
+namespace {
+
+// As if the array that panels were made of lay there.
+Place place_before(const DotFusion& fusion, const Places& places, const Instruction& source) {
+  Place place = operand_place(*fusion.fusion, places, panels_parameter(source).parameter_number(), {});
+  place.shape = source.shape();
+  return place;
+}
+
+}  // namespace
+
+std::optional<Place> place_of_operand(const DotFusion& fusion, const Places& places, std::int64_t number) {
   const Instruction& operand = widened(*fusion.dot->operand(number));
-  if (operand.opcode() != Opcode::Parameter || !operand.shape().is_array()) return nullptr;
-  return &operand_place(*fusion.fusion, places, operand.parameter_number(), {});
+  if (fusion.lies_in_panels(number) && &operand == fusion.sources[static_cast<std::size_t>(number)])
+    return place_before(fusion, places, operand);
+  if (operand.opcode() != Opcode::Parameter || !operand.shape().is_array()) return std::nullopt;
+  return operand_place(*fusion.fusion, places, operand.parameter_number(), {});
 }
 
 namespace {
 
 // Whether four steps of the innermost summed axis are four bytes in memory, and all words lie whole numbers of words apart.
 bool lies_in_words(const DotFusion& fusion, const DotProblem& problem, const Places& places, std::int64_t number) {
-  const Place* place = place_of_operand(fusion, places, number);
+  const std::optional<Place> place = place_of_operand(fusion, places, number);
   const DotOperand& operand = number == 0 ? problem.lhs : problem.rhs;
-  if (place == nullptr || !operand.plain || place->byte_offset % 4 != 0 || problem.axes.back().extent % 4 != 0) return false;
+  if (!place || !operand.plain || place->byte_offset % 4 != 0 || problem.axes.back().extent % 4 != 0) return false;
   if (place->shape.dtype() != DType::S8 && place->shape.dtype() != DType::U8) return false;
   const auto stride = [&](const DotAxis& a) { return number == 0 ? a.lhs : a.rhs; };
   const auto whole = [&](const DotAxis& a) { return &a == &problem.axes.back() ? stride(a) == 1 : stride(a) % 4 == 0; };
@@ -323,7 +376,12 @@ DotElements::DotElements(Builder& builder, const DotFusion& fusion, const Places
       places_(places),
       elements_(builder, [this](std::int64_t n, const ShapeIndex& leaf, const Point& point, Value mask) -> Expected<Value> {
         return b_.load(operand_place(*fusion_.fusion, places_, n, leaf), point, mask);
-      }) {}
+      }) {
+  if (!fusion.lies_in_panels(0) && !fusion.lies_in_panels(1)) return;
+  elements_.stand_in = [this](const Instruction& source, const Point& point, Value mask) -> Expected<Value> {
+    return b_.load(place_before(fusion_, places_, source), point, mask);
+  };
+}
 
 Point DotElements::operand_point(std::int64_t number, const std::vector<DotAxis>& axes, const AxisIndices& indices) {
   const Instruction& dot = *fusion_.dot;
@@ -365,6 +423,19 @@ Expected<Value> DotElements::word(std::int64_t number, const std::vector<DotAxis
   first.back() = first.back() * 4;
   const Value v = b_.load_word(*place_of_operand(fusion_, places_, number), operand_point(number, axes, first));
   if (v == kNoValue) return fail(Code::Internal, "the words of ", fusion_.dot->name(), " do not lie as its strides say");
+  return v;
+}
+
+Value DotElements::of_panels(std::int64_t number, const Index& index) {
+  const Instruction& source = *fusion_.sources[static_cast<std::size_t>(number)];
+  const Place place = place_before(fusion_, places_, source);
+  const DType type = fusion_.byte_steps > 0 ? fusion_.sum_type : source.shape().dtype();
+  Value v = b_.load_linear(place.argument, index + place.byte_offset / byte_width(type), type);
+  if (fusion_.byte_steps > 0) return v;
+  std::vector<DType> types = {fusion_.sum_type};  // that it goes through, last first
+  for (const Instruction* i = fusion_.dot->operand(number); i != &source; i = i->operand(0)) types.push_back(i->shape().dtype());
+  for (std::size_t t = types.size(); t-- > 0;)
+    if (b_.type(v) != types[t]) v = b_.line(Opcode::Convert, types[t], {v});
   return v;
 }
 
@@ -646,6 +717,8 @@ Expected<DotProblem> analyse_dot(const DotFusion& fusion, const Places& places) 
   DotProblem problem = arranged(std::move(axes), is_dot ? kAll : kEnoughPlaces);
   problem.lhs = lhs;
   problem.rhs = rhs;
+  problem.lhs.ready = fusion.lies_in_panels(0);
+  problem.rhs.ready = fusion.lies_in_panels(1);
   problem.epilogue_lines = trials.results.num_lines;
   if (fusion.staged != nullptr && lhs.plain) problem.stage = stage_of(problem, *fusion.staged);
   return problem;

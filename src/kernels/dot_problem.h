@@ -1,6 +1,7 @@
 // A dot as loops: which axes there are, and how operands and results lie along them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -33,6 +34,7 @@ struct DotOperand {
   bool plain = false;   ///< one load, perhaps converted, at an address linear in the axes
   bool narrow = false;  ///< another type than the sum's
   bool words = false;   ///< of bytes: four steps are a word in memory
+  bool ready = false;   ///< a constant that lies in panels (dot_panels.h); the rest says how it was before
 };
 
 /// A fusion around one dot.
@@ -58,6 +60,10 @@ struct DotFusion {
   bool lhs_unsigned = false, rhs_unsigned = false;  ///< then: 8 bits without sign
   /// Not null: a pad that is the first operand; what a cell reads of it lies in scratch, in sum_type (DotStage).
   const hlo::Instruction* staged = nullptr;
+  /// The array that an operand is, but for what moves and converts its elements: a parameter, or what is made of one that is
+  /// panels. Null: none.
+  std::array<const hlo::Instruction*, 2> sources = {};
+  bool lies_in_panels(std::int64_t operand) const;
 };
 
 /// The dot of a fusion that plan_dot() can plan; `dot` is null otherwise.
@@ -84,6 +90,8 @@ class DotElements {
   Expected<Value> word(std::int64_t number, const std::vector<DotAxis>&, const AxisIndices&);
   /// Of a staged operand: element 0 of it would be at this element of scratch.
   void stage_at(const Index& begin) { stage_ = begin; }
+  /// Element `index` of an operand's panels, in the type of the sum: of bytes, four of them.
+  Value of_panels(std::int64_t number, const Index& index);
   /// An element of the staged operand itself, in the type of the sum. Needs: one.
   Expected<Value> staged(const Point&);
   /// Given the sum of a point, computes the results there and stores them: all values first, for an operand may be a
@@ -131,8 +139,9 @@ struct DotProblem {
 /// result does; `fusion` is told. A sum over several axes is one of words in memory. Needs: may_sum_bytes(), sums as integers.
 std::optional<DotProblem> sum_as_bytes(DotFusion& fusion, const DotProblem&, const Places&);
 
-/// Where the array lies that an operand of the dot is, perhaps widened; null if it is none that the fusion is given.
-const Place* place_of_operand(const DotFusion&, const Places&, std::int64_t number);
+/// Where the array lies that an operand of the dot is, perhaps widened; none if it is none that the fusion is given. Of one
+/// that lies in panels, where those are, as if the array were there.
+std::optional<Place> place_of_operand(const DotFusion&, const Places&, std::int64_t number);
 
 /// Finds the loops by building single elements and looking at what they access.
 /// Errors: Unimplemented, naming the instruction that has no elementwise form.

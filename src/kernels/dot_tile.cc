@@ -53,17 +53,17 @@ Expected<> DotBuilder::sum_blocks() {
 }
 
 Expected<> DotBuilder::sum_block() {
-  const bool at_once = form_.pack_lanes && form_.pack_at_once;
+  const bool at_once = packs_lanes() && form_.pack_at_once;
   const auto groups = [&] {
     return each_group([&](const Group& g) -> Expected<> {
-      if (!form_.pack_lanes || at_once) return group(g);
+      if (!packs_lanes() || at_once) return group(g);
       TRY(pack_panel(g));
       return after_packing([&] { return group(g); });
     });
   };
-  if (form_.pack_rows) TRY(pack_rows());
+  if (packs_rows()) TRY(pack_rows());
   if (at_once) TRY(pack_all_panels());
-  return form_.pack_rows || at_once || form_.sums_wait() ? after_packing(groups) : groups();
+  return packs_rows() || at_once || form_.sums_wait() ? after_packing(groups) : groups();
 }
 
 Expected<> DotBuilder::group(const Group& g) {
@@ -184,6 +184,7 @@ std::size_t DotBuilder::begin_sums(int lanes) {
 }
 
 Expected<Value> DotBuilder::row_element(const Tile& t, std::int64_t row) {
+  if (form_.rows_ready) return ready_element(row_axis_, t.first_row + row, p_.extent(row_axis_), 1, {});
   if (form_.pack_rows) {
     const Index local = t.first_row + row + rows_.first * -1;
     return b_.load_linear(scratch_, packed_row(local) + written_, type_);
@@ -193,10 +194,7 @@ Expected<Value> DotBuilder::row_element(const Tile& t, std::int64_t row) {
 }
 
 Expected<Value> DotBuilder::lane_elements(const Tile& t, std::int64_t vector) {
-  if (form_.pack_lanes) {
-    const Index at = panel_of(t.group) + sum_index() * (t.group.vectors * form_.lanes) + t.lane;
-    return b_.load_linear(scratch_, at + vector * form_.lanes + written_, type_);
-  }
+  if (form_.pack_lanes) return packed_lanes(t.group, t.lane, vector);
   at_[lane_axis_] = t.group.first * form_.lanes + t.lane + vector * form_.lanes;
   return lane_operand(vector + 1 == t.group.vectors ? t.mask : kNoValue);
 }

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "hlo/narrow_float.h"
+#include "hlo/panels.h"
 
 namespace hloom::kernels {
 
@@ -46,6 +47,7 @@ void Elements::remember(const Instruction& i, const Point& point, const ShapeInd
 
 // No default: each opcode must be decided here.
 Expected<Value> Elements::make(const Instruction& i, const Point& point, const ShapeIndex& leaf) {
+  if (stand_in && !hlo::panels_of(i).empty()) return stand_in(i, point, mask_);
   switch (i.opcode()) {
     case Opcode::Parameter: return parameter_(i.parameter_number(), leaf, point, mask_);
     case Opcode::Constant: return constant(i, point);

@@ -33,6 +33,9 @@ class Elements {
   Elements(Builder& builder, Parameter parameter)
       : b_(builder), parameter_(std::move(parameter)), context_(builder.new_context()) {}
 
+  /// Elements of what is marked as made of panels (hlo/panels.h), where they are not to be taken from those.
+  std::function<Expected<Value>(const hlo::Instruction&, const Point&, Value mask)> stand_in;
+
   /// Reduces that go by lanes do so; set where no lanes are open.
   bool fold_reduces = false;
 

@@ -5,8 +5,10 @@
 
 #include "base/check.h"
 #include "base/try.h"
+#include "hlo/panels.h"
 #include "kernels/dot_builder.h"
 #include "kernels/dot_form.h"
+#include "kernels/dot_panels.h"
 #include "kernels/dot_problem.h"
 #include "kernels/follow_split.h"
 
@@ -31,7 +33,8 @@ Places add_arguments(Kernel& kernel, const hlo::Instruction& fusion) {
 // Arguments whose bytes are read as words too.
 void read_as_words(Kernel& kernel, const DotFusion& fusion, const Places& places, const DotProblem& problem) {
   for (const std::int64_t n : {0, 1}) {
-    if (!(n == 0 ? problem.lhs : problem.rhs).words) continue;
+    const DotOperand& operand = n == 0 ? problem.lhs : problem.rhs;
+    if (!operand.words && !(operand.ready && fusion.byte_steps > 0)) continue;
     Argument& argument = kernel.arguments[static_cast<std::size_t>(place_of_operand(fusion, places, n)->argument)];
     argument.num_elements = argument_bytes(argument);
     argument.type = DType::Invalid;
@@ -80,7 +83,94 @@ Expected<DotProblem> problem_of(DotFusion& fusion, const Places& places, const V
   return analyse_dot(fusion, places);
 }
 
+struct Chosen {
+  DotProblem problem;
+  DotForm form;
+};
+
+// Whether what lies in panels lies as the form reads it: a module may have been compiled for another machine.
+bool reads_panels(const DotFusion& fusion, const Chosen& c) {
+  for (const std::int64_t n : {0, 1}) {
+    if (!fusion.lies_in_panels(n)) continue;
+    const auto order = panel_order(c.problem, fusion, c.form, n);
+    if (!order || to_string(*order) != hlo::panels_of(*fusion.sources[static_cast<std::size_t>(n)])) return false;
+  }
+  return true;
+}
+
+Expected<Chosen> chosen(DotFusion& fusion, const Places& places, const VectorUnit& unit, std::int64_t parts) {
+  DotFusion before = fusion;
+  Chosen c;
+  c.problem = TRY(problem_of(fusion, places, unit));
+  c.form = choose_form(c.problem, fusion, unit, parts);
+  if (reads_panels(fusion, c)) return c;
+  before.sources = {};
+  fusion = before;
+  c.problem = TRY(problem_of(fusion, places, unit));
+  c.form = choose_form(c.problem, fusion, unit, parts);
+  return c;
+}
+
+// The fusion's operand that is the source of the dot's, and used for nothing else; -1: none.
+std::int64_t sole_operand(const DotFusion& fusion, std::int64_t n) {
+  const hlo::Instruction* source = fusion.sources[static_cast<std::size_t>(n)];
+  if (source == nullptr || fusion.lies_in_panels(n)) return -1;
+  for (const hlo::Instruction* i = source; i != fusion.dot; i = i->users()[0])
+    if (i->users().size() != 1) return -1;
+  return source->parameter_number();
+}
+
+// Whether packing makes the array so much larger that it costs more than it saves.
+bool grows(const PanelOrder& order, std::int64_t num_elements) {
+  constexpr std::int64_t kLittle = 1 << 14;
+  std::int64_t packed = 1;
+  for (const std::int64_t d : order.dims()) packed *= d;
+  return packed > num_elements + num_elements / 4 + kLittle;
+}
+
+// Only rows that a run would copy; and not those that it converts, which would be wider than the array is.
+bool may_pack_rows(const DotFusion& fusion, const Chosen& c, const VectorUnit& unit) {
+  const DotOperand& rows = c.form.swapped ? c.problem.rhs : c.problem.lhs;
+  DotProblem before = c.problem;
+  before.lhs.ready = before.rhs.ready = false;
+  const DotForm form = choose_form(before, fusion, unit, 1);
+  return !rows.narrow && (form.swapped == c.form.swapped ? form.pack_rows : form.pack_lanes);
+}
+
+// Panels are read sooner than whatever lies otherwise, but for what comes from memory for a row or two.
+bool may_pack_lanes(const Chosen& c, std::int64_t bytes) {
+  constexpr std::int64_t kNear = 1 << 20, kFewRows = 2;
+  std::int64_t rows = c.problem.extent(c.form.swapped ? c.problem.rhs_axis : c.problem.lhs_axis);
+  for (std::size_t a = 0; a < c.problem.lhs_axis; ++a)
+    if (c.problem.axes[a].of != DotAxis::Of::Batch) rows *= c.problem.extent(a);
+  return c.form.lanes > 1 && (rows > kFewRows || bytes <= kNear);
+}
+
 }  // namespace
+
+Expected<std::optional<WantedPanels>> wanted_panels(const hlo::Instruction& fusion, const std::vector<bool>& is_constant, const VectorUnit& unit) {
+  constexpr std::int64_t kFewest = 512;  // elements: packed before the call was made
+  DotFusion found = find_dot(fusion);
+  HLOOM_CHECK(found.dot != nullptr);
+  Kernel kernel;
+  const Places places = add_arguments(kernel, fusion);
+  DotProblem problem;
+  for (const std::int64_t n : {0, 1}) {
+    const std::int64_t operand = sole_operand(found, n);
+    if (operand < 0 || !is_constant[static_cast<std::size_t>(operand)]) continue;
+    const std::int64_t num_elements = fusion.operand(operand)->shape().num_elements();
+    if (num_elements < kFewest) continue;
+    if (problem.axes.empty()) problem = TRY(problem_of(found, places, unit));
+    Chosen c{problem, {}};
+    (n == 0 ? c.problem.lhs : c.problem.rhs).ready = true;
+    c.form = choose_form(c.problem, found, unit, 1);
+    const auto order = panel_order(c.problem, found, c.form, n);
+    if (!order || grows(*order, num_elements)) continue;
+    const bool by_rows = (n == 0) != c.form.swapped;
+    if (by_rows ? may_pack_rows(found, c, unit) : may_pack_lanes(c, fusion.operand(operand)->shape().size_bytes())) return WantedPanels{operand, *order};
+  }
+  return std::optional<WantedPanels>();
+}
 
 VectorUnit vector_unit(const base::Target& target) {
   return {target.vector_bytes, target.vector_registers, target.has_masks, target.has_byte_products};
@@ -96,9 +186,8 @@ Expected<Kernel> plan_dot(const hlo::Instruction& fusion, const VectorUnit& unit
   HLOOM_CHECK(found.dot != nullptr);
   Builder b(fusion.name());
   const Places places = add_arguments(b.kernel(), fusion);
-  const DotProblem problem = TRY(problem_of(found, places, unit));
+  const auto [problem, form] = TRY(chosen(found, places, unit, fusion.shape().is_array() ? parts_of(fusion.shape()) : 1));
   read_as_words(b.kernel(), found, places, problem);
-  const DotForm form = choose_form(problem, found, unit, fusion.shape().is_array() ? parts_of(fusion.shape()) : 1);
   const std::int64_t blocks = TRY(DotBuilder(b, found, places, problem, form).build());
   Kernel kernel = std::move(b).finish();
   kernel.blocks = blocks;
@@ -113,9 +202,8 @@ Expected<> plan_dot_into(Builder& b, const hlo::Instruction& fusion, const Place
   DotFusion found = find_dot(fusion);
   HLOOM_CHECK(found.dot != nullptr);
   b.forget_loads();
-  const DotProblem problem = TRY(problem_of(found, places, unit));
+  const auto [problem, form] = TRY(chosen(found, places, unit, 0));
   read_as_words(b.kernel(), found, places, problem);
-  const DotForm form = choose_form(problem, found, unit, 0);
   TRY(DotBuilder(b, found, places, problem, form).build());
   return {};
 }

@@ -6,12 +6,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "base/target.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
 #include "kernels/builder.h"
 #include "kernels/kernel.h"
+#include "kernels/panel_order.h"
 #include "kernels/plan_fusion.h"
 
 namespace hloom::kernels {
@@ -36,6 +39,17 @@ bool is_dot_fusion(const hlo::Instruction& fusion);
 /// and layouts say; neither the grid nor `unit` changes it.
 /// Needs: is_dot_fusion(). Errors: Unimplemented, naming the instruction that has no kernel.
 Expected<Kernel> plan_dot(const hlo::Instruction& fusion, const VectorUnit& unit = {});
+
+/// An operand of such a fusion that should lie in panels.
+struct WantedPanels {
+  std::int64_t operand = 0;
+  PanelOrder order;
+};
+
+/// The one of a fusion's operands, given which of them are constants, that its kernel would pack for each run, or read sooner if
+/// they were packed, and that it reads for nothing else. What is then marked with mark_panels() (hlo/panels.h) is read from the panels.
+/// Needs: is_dot_fusion(). Errors: as plan_dot().
+Expected<std::optional<WantedPanels>> wanted_panels(const hlo::Instruction& fusion, const std::vector<bool>& is_constant, const VectorUnit&);
 
 /// Adds the statements of such a fusion to a kernel that is being built, for a region: no grid. May raise the kernel's
 /// scratch_bytes, whose argument number is the count of arguments: all must be there. Needs: is_dot_fusion().
