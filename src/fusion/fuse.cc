@@ -13,6 +13,7 @@
 #include "fusion/column_sums.h"
 #include "fusion/cost.h"
 #include "fusion/form_rows.h"
+#include "fusion/places.h"
 #include "hlo/reduce_order.h"
 #include "hlo/packing.h"
 
@@ -26,6 +27,8 @@ using hlo::Opcode;
 constexpr std::size_t kMaxGroup = 160;       // instructions in a kernel
 constexpr std::size_t kMaxRowResults = 3;    // of a kernel over rows, beyond which nothing else is made along: all are alive at once
 constexpr std::size_t kMaxExpanding = 64;    // more, that make much of little: written, they would cost most
+constexpr std::size_t kMaxPlaces = 2048;     // of a kernel's instructions: each is code
+constexpr double kMaxElements = 8;           // of an instruction, that a kernel computes for one of its results
 constexpr std::size_t kMaxCopies = 3;        // kernels that a producer is computed in
 constexpr std::int64_t kLittle = 8;          // a part in so many: what is repeated that often is never written
 constexpr int kMaxCopiedChain = 8;           // instructions in a row that are computed several times
@@ -38,6 +41,7 @@ struct Group {
   Hero hero = Hero::Loop;
   std::vector<std::int64_t> domain;   // dimensions that its loops walk
   std::string rows;                   // of a row group: how many, of how many elements
+  Places places;                      // of its members
 };
 
 /// The groups of one computation.
@@ -133,7 +137,7 @@ class Fuser {
       copied_chain_[&i] = 1 + longest_chain(i);
       return;
     }
-    groups_[own].roots.push_back(&i);
+    make_root(i, own);
   }
 
   void place_free(Instruction& i) {
@@ -268,6 +272,15 @@ class Fuser {
         reason = "the kernel is large";
         return false;
       }
+      const Places::Count count = group.places.count(i);
+      if (group.places.total() + count.places > kMaxPlaces || (!is_tiny(i) && count.elements > kMaxElements)) {
+        reason = "the kernel needs it at many places";
+        return false;
+      }
+      if (spreads(i) && count.spread) {
+        reason = "it would be spread twice: its elements lie strides of strides apart";
+        return false;
+      }
       if (reads_base(i, group)) {
         reason = "it reads an array that is updated in place";
         return false;
@@ -329,6 +342,7 @@ class Fuser {
   void add(Instruction& i, std::size_t g) {
     Group& group = groups_[g];
     group.members.push_back(&i);
+    group.places.add(i);
     groups_of_[&i].insert(g);
     bool aligned = hlo::is_elementwise(i.opcode()) && !i.shape().is_tuple() && i.shape().dims() == group.domain;
     for (const Instruction* user : i.users())
@@ -342,11 +356,17 @@ class Fuser {
     }
   }
 
+  void make_root(Instruction& i, std::size_t g) {
+    groups_[g].roots.push_back(&i);
+    groups_[g].places.add_root(i);
+  }
+
   std::size_t start(Instruction& i) {
     groups_.push_back({});
     Group& group = groups_.back();
     group.members = {&i};
     group.roots = {&i};
+    group.places.add_root(i);
     group.hero = hero_of(i);
     if (group.hero == Hero::WindowUpdate)
       group.domain = i.operand(1)->shape().dims();
@@ -394,7 +414,7 @@ class Fuser {
           group.roots.size() >= kMaxSiblings || groups.contains(g) || !std::ranges::any_of(group.members, shares) || reaches_around(i, g))
         continue;
       add(i, g);
-      group.roots.push_back(&i);
+      make_root(i, g);
       aligned_[&i] = true;
       return true;
     }
@@ -407,8 +427,9 @@ class Fuser {
     group.members.assign(rows.members.rbegin(), rows.members.rend());
     group.hero = Hero::Rows;
     group.rows = std::to_string(rows.space.rows()) + " of " + std::to_string(rows.space.columns());
-    for (const Instruction* m : rows.members) {
+    for (const Instruction* m : group.members) {
       groups_of_[m] = {groups_.size() - 1};
+      group.places.count(*m).places == 0 ? group.places.add_root(*m) : group.places.add(*m);
       if (m->opcode() == Opcode::Reduce && !is_column_sum(*m)) group.domain = m->operand(0)->shape().dims();
     }
   }
@@ -418,7 +439,7 @@ class Fuser {
     const std::int64_t g = taking_as_result(i, groups);
     if (g < 0) return false;
     add(i, static_cast<std::size_t>(g));
-    groups_[static_cast<std::size_t>(g)].roots.push_back(&i);
+    make_root(i, static_cast<std::size_t>(g));
     aligned_[&i] = true;
     return true;
   }
@@ -451,7 +472,7 @@ class Fuser {
         groups_[from] = {};
         groups.erase(from);
         groups_[to].members.push_back(copy);
-        groups_[to].roots.push_back(copy);
+        make_root(*copy, to);
         groups_of_[copy] = {to};
         aligned_[copy] = true;
         break;

@@ -53,6 +53,28 @@ TEST(Fuse, AChainIsOneKernel) {
   EXPECT_EQ(kernels(*m).size(), 1u);
 }
 
+// x + roll(x), again and again: in one kernel each floor would double the work and more than double the code.
+TEST(Fuse, ATowerOfRollsIsSeveralKernels) {
+  std::string text = "ENTRY e { x0 = f32[512] parameter(0)\n";
+  for (int n = 1; n <= 16; ++n) {
+    const std::string from = "x" + std::to_string(n - 1), to = std::to_string(n);
+    text += "l" + to + " = f32[511] slice(" + from + "), slice={[0:511]}\n h" + to + " = f32[1] slice(" + from + "), slice={[511:512]}\n r" +
+            to + " = f32[512] concatenate(h" + to + ", l" + to + "), dimensions={0}\n x" + to + " = f32[512] add(" + from + ", r" + to + ")\n";
+  }
+  const auto m = fused(text + "ROOT y = f32[512] negate(x16) }");
+  EXPECT_GE(kernels(*m).size(), 4u);
+  EXPECT_LE(kernels(*m).size(), 17u);
+}
+
+// Elements of the even places and of the odd ones, of halves that are such again: as JAX writes a scan along a dimension.
+TEST(Fuse, WhatIsSpreadTwiceIsTwoKernels) {
+  const auto m = fused(
+      "ENTRY e { a = f32[64] parameter(0)\n b = f32[128] parameter(1)\n c = f32[256] parameter(2)\n z = f32[] constant(0)\n"
+      " a1 = f32[127] pad(a, z), padding=0_0_1\n a2 = f32[128] pad(a1, z), padding=0_1\n s = f32[128] add(a2, b)\n"
+      " v1 = f32[255] pad(s, z), padding=0_0_1\n v2 = f32[256] pad(v1, z), padding=1_0\n ROOT t = f32[256] add(v2, c) }");
+  EXPECT_EQ(kernels(*m).size(), 2u);
+}
+
 TEST(Fuse, AReduceTakesItsProducersAndItsEpilogue) {
   const auto m = fused(kAdd +
                        "ENTRY e { p = f32[9,7] parameter(0)\n q = f32[9,7] multiply(p, p)\n z = f32[] constant(0)\n"
