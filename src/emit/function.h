@@ -132,6 +132,20 @@ llvm::Value* emit_byte_products(Function&, llvm::Value* a, llvm::Value* b, llvm:
 
 void emit_transpose(Function&, const kernels::Transpose&);
 
+// best.cc: the place of the best value in a loop by lanes.
+
+/// What lanes keep: their best value so far, and the first iteration of the vector that it came with.
+struct BestLanes {
+  llvm::Value* value = nullptr;
+  llvm::Value* first = nullptr;  ///< i32, or i64 in long loops
+};
+/// Before any iteration.
+BestLanes begin_best(Function&, const kernels::Loop&, const kernels::Best&);
+/// After those of the vector from iteration `i` on, whose value is held.
+BestLanes take_better(Function&, const kernels::Best&, const BestLanes&, llvm::Value* i);
+/// The iteration (i64). Needs: one was done.
+llvm::Value* best_iteration(Function&, const kernels::Best&, const BestLanes&);
+
 // loop.cc, control.cc: statements that hold statements.
 
 Expected<> emit_block(Function&, const kernels::Block&);

@@ -82,10 +82,12 @@ void look(const kernels::Kernel& kernel, const Block& block, BodyFacts& facts) {
   }
 }
 
-// Whether an iteration done again gives the same: it reads nothing that the loop writes, and adds to no fold. Of
+bool keeps_values(const Loop& loop) { return !loop.folds.empty() || !loop.bests.empty(); }
+
+// Whether an iteration done again gives the same: it reads nothing that the loop writes, and keeps no value. Of
 // stores that meet, the later iteration's still comes last, if one statement does them.
 bool may_repeat(const Function& f, const Loop& loop, const BodyFacts& facts) {
-  if (!loop.folds.empty() || facts.stores_twice || facts.loops) return false;
+  if (keeps_values(loop) || facts.stores_twice || facts.loops) return false;
   for (const int argument : facts.stored)
     if (facts.loaded.contains(argument) || f.memories[static_cast<std::size_t>(argument)].scope == nullptr)
       return false;
@@ -95,7 +97,7 @@ bool may_repeat(const Function& f, const Loop& loop, const BodyFacts& facts) {
 // Whether what is left is worth a body of its own: it may write what it reads.
 bool may_narrow(const Function& f, const Loop& loop, const BodyFacts& facts, std::int64_t left) {
   constexpr std::int64_t kFewest = 4;
-  if (!loop.folds.empty() || facts.loops || left < kFewest || !std::has_single_bit(static_cast<std::uint64_t>(left))) return false;
+  if (keeps_values(loop) || facts.loops || left < kFewest || !std::has_single_bit(static_cast<std::uint64_t>(left))) return false;
   return std::ranges::any_of(facts.stored, [&](int argument) {
     return facts.loaded.contains(argument) || f.memories[static_cast<std::size_t>(argument)].scope == nullptr;
   });
@@ -110,7 +112,7 @@ Rest rest_of(Function& f, const Loop& loop, const Bounds& bounds, const BodyFact
   return facts.weight >= kLargeBody && f.target.has_masks ? Rest::Masked : Rest::Apart;
 }
 
-// One vector of iterations, from `i` on. Takes and gives the folds' partial values.
+// One vector of iterations, from `i` on. Takes and gives the folds' partial values, then what bests keep.
 Expected<Carried> emit_vector(Function& f, const Loop& loop, Value* i, Value* mask, const Carried& partial) {
   f.lanes.mask = mask;
   f.held(loop.variable) = {Held::Form::Strided, {i, nullptr}, 1};
@@ -120,6 +122,12 @@ Expected<Carried> emit_vector(Function& f, const Loop& loop, Value* i, Value* ma
   TRY(emit_block(f, loop.body));
   Carried next;
   for (const kernels::Fold& fold : loop.folds) append(next, varying(f, fold.carry.next));
+  k = next.size();
+  for (const kernels::Best& best : loop.bests) {
+    const BestLanes kept = take_better(f, best, {partial[k], partial[k + 1]}, i);
+    next.push_back(kept.value), next.push_back(kept.first);
+    k += 2;
+  }
   if (mask)
     for (k = 0; k < next.size(); ++k) next[k] = f.b.CreateSelect(mask, next[k], partial[k]);
   return next;
@@ -149,7 +157,7 @@ Expected<Carried> emit_apart(Function& f, const Loop& loop, const Bounds& bounds
                    [&] { return emit_vector(f, loop, middle, first_lanes(f, rest), partial); });
 }
 
-// Whole vectors in the loop, and one of fewer lanes behind it. Needs: constant bounds, no folds.
+// Whole vectors in the loop, and one of fewer lanes behind it. Needs: constant bounds, nothing that it keeps.
 Expected<Carried> emit_narrow(Function& f, const Loop& loop, const Bounds& bounds) {
   const std::int64_t length = llvm::cast<llvm::ConstantInt>(f.b.CreateSub(bounds.to, bounds.from))->getSExtValue();
   const std::int64_t left = length % loop.lanes;
@@ -229,11 +237,19 @@ Expected<> emit_lanes(Function& f, const Loop& loop, const Bounds& bounds) {
   f.lanes = {loop.lanes, nullptr, kernels::varying_values(f.kernel, loop)};
   Carried partial;
   for (const kernels::Fold& fold : loop.folds) append(partial, varying(f, fold.carry.initial));
+  for (const kernels::Best& best : loop.bests) {
+    const BestLanes kept = begin_best(f, loop, best);
+    partial.push_back(kept.value), partial.push_back(kept.first);
+  }
   partial = TRY(emit_vectors(f, loop, bounds, partial));
   std::size_t k = 0;
   for (const kernels::Fold& fold : loop.folds) {
     const Lanes folded = fold_lanes(f, fold, take(partial, k, f.kernel.type(fold.carry.result)));
     set(f, fold.carry.result, folded, false);
+  }
+  for (const kernels::Best& best : loop.bests) {
+    set(f, best.result, {best_iteration(f, best, {partial[k], partial[k + 1]}), nullptr}, false);
+    k += 2;
   }
   f.lanes = {};
   return {};

@@ -290,6 +290,10 @@ class RandomKernel {
         line.result = fold.carry.next = make(type);
         loop.body.push_back({line});
       }
+      for (kernels::Best& best : loop.bests) {
+        static constexpr DType kCompared[] = {DType::F32, DType::F64, DType::S32, DType::U8, DType::S64, DType::U64, DType::S16};
+        best = {one_in(2), one_in(2), operand(loop.body, kCompared[below(std::size(kCompared))])};
+      }
       in_lanes_ = false;
     });
   }
@@ -300,10 +304,15 @@ class RandomKernel {
     loop.variable = make(DType::S64);
     loop.from = below(5);
     loop.to = loop.from + (one_in(3) ? loop.lanes * below(4) : below(90));
+    if (loop.from < loop.to && one_in(3)) loop.bests.resize(static_cast<std::size_t>(1 + below(2)));
     lanes_body(loop);
     for (kernels::Fold& fold : loop.folds) {
       fold.carry.result = make(kernel_.type(fold.carry.inside));
       see(fold.carry.result);
+    }
+    for (kernels::Best& best : loop.bests) {
+      best.result = make(DType::S64);
+      see(best.result);
     }
     block.push_back({loop});
   }

@@ -50,15 +50,19 @@ int ReduceOrder::lanes() const {
 }
 
 ReduceOrder order_of(const Instruction& reduce) {
-  ReduceOrder order;
   const Opcode op = reduce_op(reduce);
+  if (op == Opcode::Tuple || !has_identity(op, accumulator(op, reduce.operand(0)->shape().dtype()))) return {};
+  return minor_order(reduce);
+}
+
+ReduceOrder minor_order(const Instruction& reduce) {
+  ReduceOrder order;
   const Shape& shape = reduce.operand(0)->shape();
   const auto reduced = [&](std::int64_t d) {
     return std::ranges::find(reduce.dimensions(), d) != reduce.dimensions().end();
   };
   const std::int64_t last = shape.rank() - 1;
-  if (op == Opcode::Tuple || last < 0 || !reduced(last) || shape.dim(last) < kShortest || shape.num_elements() == 0) return order;
-  if (!has_identity(op, accumulator(op, shape.dtype()))) return order;
+  if (last < 0 || !reduced(last) || shape.dim(last) < kShortest || shape.num_elements() == 0) return order;
   order.by_lanes = true;
   order.first = last;
   order.extent = shape.dim(last);

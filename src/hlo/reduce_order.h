@@ -34,4 +34,8 @@ struct ReduceOrder {
 /// Needs: a reduce.
 ReduceOrder order_of(const Instruction& reduce);
 
+/// The lanes that a reduce of any reducer may go by where its order is no matter: over its operand's last dimensions, if those are
+/// reduced and have some elements. Needs: a reduce.
+ReduceOrder minor_order(const Instruction& reduce);
+
 }  // namespace hloom::hlo

@@ -450,6 +450,13 @@ Value Builder::add_fold(hlo::Opcode combine, Value initial) {
   return fold.carry.inside;
 }
 
+Value Builder::add_best(bool least, bool last, Value value) {
+  const Value result = add_value(DType::S64, scopes_.size() - 2);
+  set_range(result, {loop().from, loop().to - 1});
+  loop().bests.push_back({least, last, value, result});
+  return result;
+}
+
 void Builder::set_next(std::size_t carry, Value next) { loop().carries[carry].next = next; }
 void Builder::set_fold_next(std::size_t fold, Value next) { loop().folds[fold].carry.next = next; }
 
@@ -521,6 +528,7 @@ class Liveness {
     use({s.from_value, s.to_value});
     for (Carry& c : s.carries) use({c.initial, c.next});
     for (Fold& f : s.folds) use({f.carry.initial, f.carry.next});
+    for (Best& best : s.bests) use(std::vector{best.value});
     block(s.body);
   }
   void operator()(While& s) {

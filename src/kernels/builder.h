@@ -111,6 +111,8 @@ class Builder {
   /// Adds a carry to the innermost loop; returns `inside`. Set next with set_next before end_loop.
   Value add_carry(Value initial);
   Value add_fold(hlo::Opcode combine, Value initial);
+  /// The iteration of the innermost loop, a loop by lanes, that has the greatest or least `value`.
+  Value add_best(bool least, bool last, Value value);
   void set_next(std::size_t carry, Value next);
   void set_fold_next(std::size_t fold, Value next);
   /// Whether a loop by lanes is open.

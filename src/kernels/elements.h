@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "hlo/best_element.h"
 #include "hlo/reduce_order.h"
 #include "hlo/module.h"
 #include "hloom/error.h"
@@ -22,6 +23,12 @@ using Point = std::vector<Index>;
 /// Numbers of an rng-bit-generator's bits that come from one block of its algorithm: neighbours along one dimension, or in
 /// row-major order.
 std::int64_t rng_block_words(const hlo::Instruction&);
+
+/// The operand's element at `window` of the reduced dimensions, the first of them if `window` has fewer, and `kept` of the others.
+Point reduced_point(const hlo::Instruction& reduce, const Point& kept, const Point& window);
+
+/// Extents of the reduced dimensions before dimension `end`.
+std::vector<std::int64_t> reduced_box(const hlo::Instruction& reduce, std::int64_t end);
 
 /// Builds elements of the instructions of one computation (a fused one, or one applied to scalars). The dimensions of
 /// a value are walked by index arithmetic alone: nothing is materialised. Data-dependent indices become values.
@@ -73,6 +80,10 @@ class Elements {
 
   Value convert(Value, DType);
 
+  /// What a reduce gives, if it goes by lanes in search of one element where nothing else of its kernel is by lanes; nothing
+  /// for any other instruction.
+  static std::optional<hlo::BestElement> best_by_lanes(const hlo::Instruction&);
+
   /// Makes several reduces over equal dimensions at their points in one loop, element by element; at() knows them from here on.
   /// Needs: none of them goes by lanes here.
   Expected<> reduce_together(const std::vector<std::pair<const hlo::Instruction*, Point>>&);
@@ -105,6 +116,24 @@ class Elements {
   /// walk() without loops, for a few elements.
   Expected<std::vector<Value>> walk_unrolled(const std::vector<std::int64_t>& box, std::vector<Value> initial, const Walk& step);
   One fold(const hlo::Instruction&, const Point& kept, const hlo::ReduceOrder&);
+
+  /// The results of a reduce of one row by lanes, in search of its best element.
+  struct Search {
+    const hlo::Instruction& reduce;
+    hlo::BestElement best;
+    hlo::ReduceOrder order;
+    Point row;  ///< of the operands, without what lanes go over
+  };
+  Expected<> reduce_to_best(const hlo::Instruction&, const Point& kept, const hlo::BestElement&);
+  Expected<std::vector<Value>> best_of_row(const Search&, const std::vector<Value>& sofar);
+  Expected<std::vector<Value>> in_order(const Search&, const std::vector<Value>& sofar);
+  /// The key as lanes compare it, at an element of the row.
+  One search_key(const Search&, const Index& element);
+  One best_place(const Search&, bool last, Value* has_nan);
+  One key_at(const Search&, Value place);
+  /// Runs one of two blocks and gives what it gives.
+  Expected<std::vector<Value>> either(Value condition, const std::function<Expected<std::vector<Value>>()>& yes,
+                                      const std::function<Expected<std::vector<Value>>()>& no);
   std::optional<Point> window_point(const hlo::Window& window, const std::vector<std::int64_t>& dims, const Point& output,
                                     const Point& offset, Value& mask);
   using Pair = std::optional<std::pair<Value, Value>>;  ///< none: nothing to add

@@ -14,6 +14,33 @@ namespace hloom::kernels {
 using hlo::Instruction;
 using hlo::Opcode;
 
+namespace {
+
+bool is_reduced(const Instruction& reduce, std::int64_t d) {
+  return std::ranges::find(reduce.dimensions(), d) != reduce.dimensions().end();
+}
+
+}  // namespace
+
+Point reduced_point(const Instruction& reduce, const Point& kept, const Point& window) {
+  Point from(static_cast<std::size_t>(reduce.operand(0)->shape().rank()));
+  std::size_t k = 0, w = 0;
+  for (std::size_t d = 0; d < from.size(); ++d) {
+    const bool gone = is_reduced(reduce, static_cast<std::int64_t>(d));
+    if (gone && w < window.size()) from[d] = window[w++];
+    if (!gone) from[d] = kept[k++];
+  }
+  return from;
+}
+
+std::vector<std::int64_t> reduced_box(const Instruction& reduce, std::int64_t end) {
+  std::vector<std::int64_t> box;
+  const Shape& shape = reduce.operand(0)->shape();
+  for (std::int64_t d = 0; d < std::min(end, shape.rank()); ++d)
+    if (is_reduced(reduce, d)) box.push_back(shape.dim(d));
+  return box;
+}
+
 Expected<std::vector<Value>> Elements::walk(const std::vector<std::int64_t>& box, std::vector<Value> initial,
                                             const Walk& step) {
   struct Level {
@@ -52,24 +79,13 @@ Expected<Value> Elements::fold(const Instruction& i, const Point& kept, const hl
   const Shape& shape = operand.shape();
   const Opcode op = hlo::reduce_op(i);
   const DType sum_type = hlo::accumulator(op, i.shape().dtype());
-  std::vector<std::int64_t> outer_box;
-  std::vector<std::size_t> outer_dims;
-  const auto reduced = [&](std::int64_t d) { return std::ranges::find(i.dimensions(), d) != i.dimensions().end(); };
-  for (std::int64_t d = 0; d < order.first; ++d)
-    if (reduced(d)) {
-      outer_box.push_back(shape.dim(d));
-      outer_dims.push_back(static_cast<std::size_t>(d));
-    }
+  const std::vector<std::int64_t> outer_box = reduced_box(i, order.first);
   const Value identity = b_.constant(sum_type, hlo::identity_bits(op, sum_type));
   const auto results = TRY(walk(outer_box, {identity}, [&](const Point& window, const std::vector<Value>& sofar)
                                                            -> Expected<std::vector<Value>> {
     const Index lane = index_of(b_.begin_loop(0, order.extent, order.lanes()));
     const Value inside = b_.add_fold(op, identity);
-    Point at_point(static_cast<std::size_t>(shape.rank()));
-    std::size_t k = 0;
-    for (std::int64_t d = 0; d < order.first; ++d)
-      if (!reduced(d)) at_point[static_cast<std::size_t>(d)] = kept[k++];
-    for (std::size_t n = 0; n < outer_dims.size(); ++n) at_point[outer_dims[n]] = window[n];
+    Point at_point = reduced_point(i, kept, window);
     const std::vector<std::int64_t> minor(shape.dims().begin() + static_cast<std::ptrdiff_t>(order.first), shape.dims().end());
     const Point tail = b_.delinearise(lane, minor);
     std::copy(tail.begin(), tail.end(), at_point.begin() + static_cast<std::ptrdiff_t>(order.first));
@@ -88,35 +104,14 @@ Expected<Value> Elements::fold(const Instruction& i, const Point& kept, const hl
   return convert(b_.line(op, sum_type, {convert(initial, sum_type), results[0]}), i.shape().dtype());
 }
 
-namespace {
-
-bool is_reduced(const Instruction& reduce, std::int64_t d) {
-  return std::ranges::find(reduce.dimensions(), d) != reduce.dimensions().end();
-}
-
-// The operand's element at `window` of the reduced dimensions and `kept` of the others.
-Point reduced_point(const Instruction& reduce, const Point& kept, const Point& window) {
-  Point from(static_cast<std::size_t>(reduce.operand(0)->shape().rank()));
-  std::size_t k = 0, w = 0;
-  for (std::size_t d = 0; d < from.size(); ++d)
-    from[d] = is_reduced(reduce, static_cast<std::int64_t>(d)) ? window[w++] : kept[k++];
-  return from;
-}
-
-std::vector<std::int64_t> reduced_box(const Instruction& reduce) {
-  std::vector<std::int64_t> box;
-  const Shape& shape = reduce.operand(0)->shape();
-  for (std::int64_t d = 0; d < shape.rank(); ++d)
-    if (is_reduced(reduce, d)) box.push_back(shape.dim(d));
-  return box;
-}
-
-}  // namespace
-
 Expected<Value> Elements::reduce(const Instruction& i, const Point& point, std::int64_t result) {
   const hlo::ReduceOrder order = hlo::order_of(i);
   if (order.by_lanes && fold_reduces && !b_.in_lanes()) return fold(i, point, order);
-  TRY(reduce_together({{&i, point}}));
+  const auto best = fold_reduces && !b_.in_lanes() ? best_by_lanes(i) : std::nullopt;
+  if (best)
+    TRY(reduce_to_best(i, point, *best));
+  else
+    TRY(reduce_together({{&i, point}}));
   return at(i, point, i.num_operands() == 2 ? ShapeIndex{} : ShapeIndex{result});
 }
 
@@ -133,7 +128,7 @@ Expected<std::vector<Value>> Elements::reduce_step(const Instruction& i, const P
 
 // The values of all reduces go round one loop; those of a variadic one are several.
 Expected<> Elements::reduce_together(const std::vector<std::pair<const Instruction*, Point>>& requests) {
-  const std::vector<std::int64_t> box = reduced_box(*requests[0].first);
+  const std::vector<std::int64_t> box = reduced_box(*requests[0].first, requests[0].first->operand(0)->shape().rank());
   std::vector<Value> initial;
   for (const auto& [i, point] : requests) {
     const std::int64_t n = i->num_operands() / 2;

@@ -213,6 +213,7 @@ class Evaluation {
     const auto count = static_cast<std::size_t>(loop.lanes);
     std::vector<Elements> partial;
     for (const Fold& fold : loop.folds) partial.emplace_back(count, lane(fold.carry.initial, 0));
+    std::vector<std::pair<Scalar, std::int64_t>> best(loop.bests.size());
     for (std::int64_t first = from; first < to; first += loop.lanes) {
       active_.resize(count);
       for (std::size_t l = 0; l < count; ++l) active_[l] = first + static_cast<std::int64_t>(l) < to;
@@ -222,10 +223,32 @@ class Evaluation {
       for (std::size_t k = 0; k < partial.size(); ++k)
         for (std::size_t l = 0; l < count; ++l)
           if (active_[l]) partial[k][l] = lane(loop.folds[k].carry.next, l);
+      for (std::size_t k = 0; k < best.size(); ++k)
+        for (std::size_t l = 0; l < count; ++l) {
+          const Scalar x = lane(loop.bests[k].value, l);
+          const std::int64_t i = first + static_cast<std::int64_t>(l);
+          if (active_[l] && (i == from || is_better(loop.bests[k], x, best[k].first))) best[k] = {x, i};
+        }
     }
     active_ = {true};
     for (std::size_t k = 0; k < partial.size(); ++k) value(loop.folds[k].carry.result) = {halved(loop.folds[k], partial[k])};
+    for (std::size_t k = 0; k < best.size(); ++k) value(loop.bests[k].result) = {functions::scalar_of(best[k].second)};
     return {};
+  }
+  // Whether a later iteration's value takes the place of an earlier one's.
+  bool is_better(const Best& best, Scalar later, Scalar earlier) const {
+    const DType type = kernel_.type(best.value);
+    const auto holds = [&](hlo::Direction direction, Scalar x, Scalar y) {
+      return functions::evaluate_compare(direction, order_of(type), type, x, y).real != 0;
+    };
+    const bool earlier_is_nan = holds(hlo::Direction::Ne, earlier, earlier), later_is_nan = holds(hlo::Direction::Ne, later, later);
+    if (earlier_is_nan || later_is_nan) return later_is_nan && (best.last || !earlier_is_nan);
+    if (best.last && holds(hlo::Direction::Eq, later, earlier)) return true;
+    return holds(best.least ? hlo::Direction::Lt : hlo::Direction::Gt, later, earlier);
+  }
+  static hlo::Comparison order_of(DType type) {
+    if (is_floating(type)) return hlo::Comparison::Float;
+    return is_signed(type) ? hlo::Comparison::Signed : hlo::Comparison::Unsigned;
   }
   Scalar halved(const Fold& fold, Elements elements) const {
     const DType type = kernel_.type(fold.carry.result);

@@ -133,6 +133,15 @@ struct Fold {
   Carry carry;  ///< `initial` is combine's identity; `inside`, `next` are lanes; `result` is uniform
 };
 
+/// Which iteration of a loop by lanes has the greatest value, or the least: the first of them, or the last. A NaN is better
+/// than any number, -0 equals 0. What it is does not depend on the lanes.
+struct Best {
+  bool least = false;
+  bool last = false;
+  Value value = kNoValue;   ///< of an iteration, made by the body: f32, f64 or integers of a byte and more
+  Value result = kNoValue;  ///< S64, uniform: the iteration
+};
+
 /// for variable in [from, to), step 1.
 struct Loop {
   Value variable = kNoValue;  ///< S64
@@ -155,6 +164,7 @@ struct Loop {
   Value end = kNoValue;
   std::vector<Carry> carries;  ///< loops without lanes: any; with lanes: none
   std::vector<Fold> folds;     ///< loops with lanes only
+  std::vector<Best> bests;     ///< likewise, of constant bounds, without a block, that have an iteration
   Block body;
 };
 

@@ -349,15 +349,28 @@ class Parser {
       }
     }
   }
-  // The body, and what it carries on and gives.
-  Expected<> body_and_results(Block& body, const std::vector<Carry*>& all) {
-    std::vector<Value> inside, carried_on;
-    for (const Carry* c : all) inside.push_back(c->inside);
+  Expected<> bests(std::vector<Best>& all) {
+    while (lexer_.accept("best")) {
+      Best best;
+      best.least = lexer_.accept("least");
+      if (!best.least) TRY(lexer_.expect("greatest"));
+      best.last = lexer_.accept("last");
+      if (!best.last) TRY(lexer_.expect("first"));
+      all.push_back(best);
+    }
+    return {};
+  }
+  // The body, and what it carries on and gives; `best` are places, as `variable` is.
+  Expected<> body_and_results(Block& body, const std::vector<Carry*>& all, std::span<Best> best = {}, Value variable = kNoValue) {
+    std::vector<Value> like;
+    for (const Carry* c : all) like.push_back(c->inside);
+    like.insert(like.end(), best.size(), variable);
     TRY(statements(body));
-    carried_on = TRY(next(all.size()));
+    const std::vector<Value> carried_on = TRY(next(like.size()));
     TRY(lexer_.expect("}"));
-    const std::vector<Value> given = TRY(results(inside));
+    const std::vector<Value> given = TRY(results(like));
     for (std::size_t i = 0; i < all.size(); ++i) all[i]->next = carried_on[i], all[i]->result = given[i];
+    for (std::size_t i = 0; i < best.size(); ++i) best[i].value = carried_on[all.size() + i], best[i].result = given[all.size() + i];
     return {};
   }
   Expected<Statement> loop() {
@@ -377,10 +390,11 @@ class Parser {
     l.variable = TRY(define(std::move(variable), DType::S64));
     if (has_end) l.end = TRY(define(std::move(end), DType::S64));
     TRY(carries(l.carries, &l.folds));
+    TRY(bests(l.bests));
     std::vector<Carry*> all;
     for (Carry& c : l.carries) all.push_back(&c);
     for (Fold& fold : l.folds) all.push_back(&fold.carry);
-    TRY(body_and_results(l.body, all));
+    TRY(body_and_results(l.body, all, l.bests, l.variable));
     return Statement{std::move(l)};
   }
   Expected<Statement> while_loop() {

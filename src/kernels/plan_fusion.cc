@@ -131,7 +131,7 @@ class NestPlanner {
   // Reduces over their operand's minor dimension go by lanes there; then no loop of the results does.
   bool folds() const {
     const auto by_lanes = [](const Instruction& i) {
-      return i.opcode() == Opcode::Reduce && hlo::order_of(i).by_lanes;
+      return i.opcode() == Opcode::Reduce && (hlo::order_of(i).by_lanes || Elements::best_by_lanes(i));
     };
     return std::ranges::any_of(fusion_.called(0)->instructions(), by_lanes);
   }
@@ -205,7 +205,7 @@ class NestPlanner {
     std::vector<std::vector<std::pair<const Instruction*, Point>>> loops;
     for (const Instruction& i : fusion_.called(0)->instructions()) {
       if (i.opcode() != Opcode::Reduce || i.num_operands() != 2 || i.shape().dims() != domain_.dims() || fusion::is_unrolled(i)) continue;
-      if (fold_ && hlo::order_of(i).by_lanes) continue;
+      if (fold_ && (hlo::order_of(i).by_lanes || Elements::best_by_lanes(i))) continue;
       const auto same = [&](const auto& loop) {
         return loop[0].first->operand(0)->shape().dims() == i.operand(0)->shape().dims() && loop[0].first->dimensions() == i.dimensions();
       };

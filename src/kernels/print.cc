@@ -195,7 +195,7 @@ class Printer {
     for (std::size_t i = 0; i < list.size(); ++i) text_ += (i ? ", " : " ") + list[i];
   }
 
-  void carries(const std::vector<const Carry*>& all, const std::vector<Fold>& folds) {
+  void carries(const std::vector<const Carry*>& all, const std::vector<Fold>& folds, const std::vector<Best>& bests) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const std::string initial = use(all[i]->initial);
       const bool is_fold = i >= all.size() - folds.size();
@@ -205,19 +205,22 @@ class Printer {
         text_ += " carry ";
       text_ += define(all[i]->inside) + " = " + initial;
     }
+    for (const Best& best : bests) text_ += std::string(" best ") + (best.least ? "least " : "greatest ") + (best.last ? "last" : "first");
     text_ += " ";
   }
   // The body of a loop with what is carried on, and what comes out.
-  void body_and_results(const Block& body, const std::vector<const Carry*>& all) {
+  void body_and_results(const Block& body, const std::vector<const Carry*>& all, const std::vector<Best>& bests) {
     block_open();
     statements(body);
     std::vector<std::string> next, results;
     for (const Carry* c : all) next.push_back(use(c->next));
+    for (const Best& best : bests) next.push_back(use(best.value));
     if (!next.empty()) line_start();
     names("next", next);
     if (!next.empty()) text_ += "\n";
     block_close();
     for (const Carry* c : all) results.push_back(define(c->result));
+    for (const Best& best : bests) results.push_back(define(best.result));
     names(" ->", results);
   }
 
@@ -278,17 +281,17 @@ class Printer {
     std::vector<const Carry*> all;
     for (const Carry& c : loop.carries) all.push_back(&c);
     for (const Fold& fold : loop.folds) all.push_back(&fold.carry);
-    carries(all, loop.folds);
-    body_and_results(loop.body, all);
+    carries(all, loop.folds, loop.bests);
+    body_and_results(loop.body, all, loop.bests);
   }
   void print(const While& loop) {
     text_ += "while";
     std::vector<const Carry*> all;
     for (const Carry& c : loop.carries) all.push_back(&c);
-    carries(all, {});
+    carries(all, {}, {});
     block(loop.condition);
     text_ += " test " + use(loop.predicate) + " do ";
-    body_and_results(loop.body, all);
+    body_and_results(loop.body, all, {});
   }
   void print(const If& choice) {
     text_ += "if " + use(choice.selector) + " ";

@@ -26,7 +26,8 @@
 //   access    = ( NAME | "scratch" ) "[" index "]"
 //   index     = terms as 3*i + j - 2
 //   carries   = [ ( "carry" | "fold" OPCODE ) NAME "=" NAME ]*      inside = initial
-//   next      = [ "next" NAME ("," NAME)* ]                         one for each carry, fold or result
+//               ( "best" ( "greatest" | "least" ) ( "first" | "last" ) )*
+//   next      = [ "next" NAME ("," NAME)* ]                         one for each carry, fold, best or result
 //   results   = [ "->" NAME ("," NAME)* ]
 //   pointer   = ( NAME | "scratch" ) [ "+" NUMBER ]                 bytes
 #pragma once

@@ -56,6 +56,10 @@ constexpr std::string_view kControl = R"(kernel control(n: s64[1], a: f32[100]) 
     largest = maximum f32 top, x
     next sum, largest
   } -> total, greatest
+  for m in 0..100 by 32 best greatest first best least last {
+    z = load f32 a[m]
+    next z, z
+  } -> top.at, low.at
   for k in one..n.0 carry c = total carry d = greatest {
     e = add f32 c, d
     next d, e

@@ -244,9 +244,11 @@ class Verifier {
     runs_ = ran;
     for (const Carry& c : loop.carries) TRY(check_next(c));
     for (const Fold& fold : loop.folds) TRY(check_next(fold.carry));
+    for (const Best& best : loop.bests) TRY(use(best.value));
     leave(outer);
     for (const Carry& c : loop.carries) TRY(define_as(c.result, type(c.initial)));
     for (const Fold& fold : loop.folds) TRY(define_as(fold.carry.result, type(fold.carry.initial)));
+    for (const Best& best : loop.bests) TRY(define_as(best.result, DType::S64));
     return {};
   }
   Expected<> check_form(const Loop& loop) const {
@@ -259,6 +261,7 @@ class Verifier {
     if (loop.lanes > 0) TRY(check_lanes(loop.body, which));
     if (loop.lanes == 0 && !loop.folds.empty()) return wrong(which, ": folds in a loop without lanes");
     for (const Fold& fold : loop.folds) TRY(check_fold(fold));
+    if (!loop.bests.empty()) TRY(check_bests(loop, which));
     if (loop.block < 0) return wrong(which, ": blocks of ", loop.block);
     if (loop.first_block < 0 || loop.first_block >= std::max<std::int64_t>(loop.block > 0 ? kernel_.blocks : 1, 1))
       return wrong(which, ": its first block is ", loop.first_block);
@@ -270,6 +273,18 @@ class Verifier {
       return wrong(which, ": blocks of a loop with carries, folds or bounds of run time");
     if (static_cast<__int128>(loop.block) * (kernel_.blocks - loop.first_block) < static_cast<__int128>(loop.to) - loop.from)
       return wrong(which, ": ", kernel_.blocks - loop.first_block, " blocks do not cover it");
+    return {};
+  }
+  Expected<> check_bests(const Loop& loop, const std::string& which) const {
+    if (loop.lanes == 0) return wrong(which, ": the best of a loop without lanes");
+    if (loop.from_value != kNoValue || loop.to_value != kNoValue || loop.from >= loop.to || loop.block != 0)
+      return wrong(which, ": the best of iterations that are not the same in each call, or none");
+    for (const Best& best : loop.bests) {
+      if (!exists(best.value)) return wrong("there is no value ", best.value);
+      const DType of = type(best.value);
+      const bool is_wide = of == DType::F32 || of == DType::F64 || ((is_signed(of) || is_unsigned(of)) && bit_width(of) >= 8);
+      if (!is_wide) return wrong(which, ": the best of values of ", name(of));
+    }
     return {};
   }
   Expected<> check_lanes(const Block& body, const std::string& which) const {
