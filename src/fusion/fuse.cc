@@ -29,6 +29,7 @@ constexpr std::size_t kMaxRowResults = 3;    // of a kernel over rows, beyond wh
 constexpr std::size_t kMaxExpanding = 64;    // more, that make much of little: written, they would cost most
 constexpr std::size_t kMaxPlaces = 2048;     // of a kernel's instructions: each is code
 constexpr double kMaxElements = 8;           // of an instruction, that a kernel computes for one of its results
+constexpr int kMaxSpread = 2;                // instructions that spread one below the other: with each, loops double and strides grow
 constexpr std::size_t kMaxCopies = 3;        // kernels that a producer is computed in
 constexpr std::int64_t kLittle = 8;          // a part in so many: what is repeated that often is never written
 constexpr int kMaxCopiedChain = 8;           // instructions in a row that are computed several times
@@ -277,8 +278,8 @@ class Fuser {
         reason = "the kernel needs it at many places";
         return false;
       }
-      if (spreads(i) && count.spread) {
-        reason = "it would be spread twice: its elements lie strides of strides apart";
+      if (spreads(i) && count.spread >= kMaxSpread) {
+        reason = "it is spread several times: its elements lie strides of strides apart";
         return false;
       }
       if (reads_base(i, group)) {

@@ -67,12 +67,16 @@ TEST(Fuse, ATowerOfRollsIsSeveralKernels) {
 }
 
 // Elements of the even places and of the odd ones, of halves that are such again: as JAX writes a scan along a dimension.
-TEST(Fuse, WhatIsSpreadTwiceIsTwoKernels) {
-  const auto m = fused(
-      "ENTRY e { a = f32[64] parameter(0)\n b = f32[128] parameter(1)\n c = f32[256] parameter(2)\n z = f32[] constant(0)\n"
-      " a1 = f32[127] pad(a, z), padding=0_0_1\n a2 = f32[128] pad(a1, z), padding=0_1\n s = f32[128] add(a2, b)\n"
-      " v1 = f32[255] pad(s, z), padding=0_0_1\n v2 = f32[256] pad(v1, z), padding=1_0\n ROOT t = f32[256] add(v2, c) }");
-  EXPECT_EQ(kernels(*m).size(), 2u);
+TEST(Fuse, WhatIsSpreadAgainAndAgainIsSeveralKernels) {
+  std::string text = "ENTRY e { x0 = f32[64] parameter(0)\n z = f32[] constant(0)\n";
+  for (int n = 1; n <= 6; ++n) {
+    const std::string to = std::to_string(n), size = std::to_string(64 << n), less = std::to_string((64 << n) - 1);
+    text += "odd" + to + " = f32[" + less + "] pad(x" + std::to_string(n - 1) + ", z), padding=0_0_1\n right" + to + " = f32[" + size + "] pad(odd" +
+            to + ", z), padding=0_1\n y" + to + " = f32[" + size + "] parameter(" + to + ")\n x" + to + " = f32[" + size + "] add(right" + to +
+            ", y" + to + ")\n";
+  }
+  const auto m = fused(text + "ROOT r = f32[4096] negate(x6) }");
+  EXPECT_EQ(kernels(*m).size(), 3u);
 }
 
 TEST(Fuse, AReduceTakesItsProducersAndItsEpilogue) {

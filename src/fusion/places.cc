@@ -38,10 +38,30 @@ double share(const Instruction& user, std::int64_t k) {
   return std::min(1.0, static_cast<double>(user.operand(k)->shape().num_elements()) / static_cast<double>(user.shape().num_elements()));
 }
 
+// Whether along a dimension there is something between elements of the operand, or between lines of several operands.
+bool is_broken(const Instruction& i, std::int64_t d) {
+  return i.opcode() == Opcode::Pad ? i.attr<hlo::PadAttr>().dims[static_cast<std::size_t>(d)].interior > 0 : i.dimensions()[0] == d;
+}
+
+// The shortest stretch of an operand that is not broken there.
+std::int64_t piece(const Instruction& i, std::int64_t d) {
+  if (i.opcode() == Opcode::Pad) return 1;
+  std::int64_t shortest = i.shape().dim(d);
+  for (const Instruction* o : i.operands()) shortest = std::min(shortest, o->shape().dim(d));
+  return shortest;
+}
+
 }  // namespace
 
 bool spreads(const Instruction& i) {
-  return i.opcode() == Opcode::Pad && std::ranges::any_of(i.attr<hlo::PadAttr>().dims, [](const hlo::PadDim& d) { return d.interior > 0; });
+  constexpr std::int64_t kShortRun = 16;
+  if (!is_of_pieces(i)) return false;
+  std::int64_t inner = 1;
+  for (const std::int64_t d : i.shape().layout().minor_to_major) {
+    if (is_broken(i, d)) return inner * piece(i, d) < kShortRun && (i.opcode() == Opcode::Pad || inner * i.shape().dim(d) < i.shape().num_elements());
+    inner *= i.shape().dim(d);
+  }
+  return false;
 }
 
 Places::Weights Places::of_users(const Instruction& i) const {
@@ -52,7 +72,7 @@ Places::Weights Places::of_users(const Instruction& i) const {
     for (std::int64_t k = 0; k < user->num_operands(); ++k) {
       if (user->operand(k) != &i) continue;
       const bool stays = hlo::is_elementwise(user->opcode());
-      for (const auto& [place, weight] : found->second) {
+      for (const auto& [place, weight] : found->second.weights) {
         double& own = weights[stays ? place : spread(place ^ way(*user, k))];
         own = std::max(own, weight * share(*user, k));
       }
@@ -61,17 +81,17 @@ Places::Weights Places::of_users(const Instruction& i) const {
   return weights;
 }
 
-bool Places::is_read_spread(const Instruction& i) const {
-  return std::ranges::any_of(i.users(), [&](const Instruction* user) {
-    return spread_.contains(user) || (places_.contains(user) && spreads(*user));
-  });
+int Places::spread_by_users(const Instruction& i) const {
+  int most = 0;
+  for (const Instruction* user : i.users())
+    if (const auto found = places_.find(user); found != places_.end()) most = std::max(most, found->second.spread + (spreads(*user) ? 1 : 0));
+  return most;
 }
 
 void Places::set(const Instruction& i, Weights weights) {
-  if (is_read_spread(i)) spread_.insert(&i);
-  Weights& own = places_[&i];
-  total_ += weights.size() - own.size();
-  own = std::move(weights);
+  Member& own = places_[&i];
+  total_ += weights.size() - own.weights.size();
+  own = {std::move(weights), spread_by_users(i)};
 }
 
 void Places::add(const Instruction& i) { set(i, of_users(i)); }
@@ -83,7 +103,7 @@ void Places::add_root(const Instruction& i) {
 }
 
 Places::Count Places::count(const Instruction& i) const {
-  Count count{.spread = is_read_spread(i)};
+  Count count{.spread = spread_by_users(i)};
   for (const auto& [place, weight] : of_users(i)) {
     ++count.places;
     count.elements += weight;

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "hlo/instruction.h"
 
 namespace hloom::fusion {
 
-/// Whether it puts elements of padding between those of its operand.
+/// Whether the elements of an operand lie in short runs between others: interior padding, or arrays interleaved along a dimension
+/// that lies dense.
 bool spreads(const hlo::Instruction&);
 
 /// The places of one kernel's members. Ways that lead to one place over different instructions count as different places, so that the
@@ -21,7 +21,7 @@ class Places {
   struct Count {
     std::size_t places = 0;  ///< each is code
     double elements = 0;     ///< computed for an element of the result: of the pieces of a concatenation, say, it has one
-    bool spread = false;     ///< read between elements of padding, by way of some instructions
+    int spread = 0;          ///< instructions that spread, on the way from it to a result; the most of any way
   };
 
   /// A member that is computed where its users in the kernel read it.
@@ -38,11 +38,15 @@ class Places {
   using Weights = std::map<std::uint64_t, double>;  ///< by a hash of the place: the share of the result's elements that need it
 
   Weights of_users(const hlo::Instruction&) const;
-  bool is_read_spread(const hlo::Instruction&) const;
+  int spread_by_users(const hlo::Instruction&) const;
   void set(const hlo::Instruction&, Weights);
 
-  std::unordered_map<const hlo::Instruction*, Weights> places_;
-  std::unordered_set<const hlo::Instruction*> spread_;
+  struct Member {
+    Weights weights;
+    int spread = 0;
+  };
+
+  std::unordered_map<const hlo::Instruction*, Member> places_;
   std::size_t total_ = 0;
 };
 

@@ -33,7 +33,7 @@ TEST(Places, ElementwiseUsersNeedOne) {
   const auto count = needed("p = f32[8] parameter(0)\n a = f32[8] negate(p)\n b = f32[8] sine(p)\n ROOT s = f32[8] add(a, b)", "p");
   EXPECT_EQ(count.places, 1u);
   EXPECT_EQ(count.elements, 1);
-  EXPECT_FALSE(count.spread);
+  EXPECT_EQ(count.spread, 0);
 }
 
 TEST(Places, PiecesShareAnElement) {
@@ -56,10 +56,21 @@ TEST(Places, EqualSlicesLeadToOnePlace) {
   EXPECT_EQ(count.places, 2u);
 }
 
+TEST(Places, WhatIsInterleavedIsSpread) {
+  const auto text = [](const char* dims, const char* doubled) {
+    return std::string("p = f32[") + dims + "] parameter(0)\n q = f32[" + dims + "] negate(p)\n ROOT s = f32[" + doubled + "] concatenate(p, q), dimensions={1}";
+  };
+  EXPECT_EQ(needed(text("64,1", "64,2"), "p").spread, 1);
+  EXPECT_EQ(needed(text("64,1,4", "64,2,4"), "p").spread, 1);
+  EXPECT_EQ(needed(text("64,1,32", "64,2,32"), "p").spread, 0);
+  EXPECT_EQ(needed(text("64,40", "64,80"), "p").spread, 0);
+  EXPECT_EQ(needed(text("1,1", "1,2"), "p").spread, 0) << "two pieces, each one run";
+}
+
 TEST(Places, WhatIsReadBetweenPaddingIsSpread) {
   const auto count = needed(
       "p = f32[4] parameter(0)\n q = f32[4] negate(p)\n z = f32[] constant(0)\n ROOT s = f32[7] pad(q, z), padding=0_0_1", "p");
-  EXPECT_TRUE(count.spread);
+  EXPECT_EQ(count.spread, 1);
   EXPECT_NEAR(count.elements, 4.0 / 7, 1e-12);
 }
 
