@@ -34,9 +34,9 @@ std::unique_ptr<hlo::Module> read(const std::string& path) {
 
 class Program : public ::testing::TestWithParam<std::string> {};
 
-// Folds functions of constants, by the bodies of functions/; the interpreter's wider ones may differ in the last place,
-// which this program's eigenvectors then do not forgive. All other programs keep their bits.
-bool folds_functions(const std::string& path) { return path.ends_with("r25-evosax"); }
+// All programs keep their bits but two. One folds functions of constants, by the bodies of functions/; the interpreter's wider ones may
+// differ in the last place, which its eigenvectors then do not forgive. The other has sums over columns so long that they go by blocks.
+bool keeps_bits(const std::string& path) { return !path.ends_with("r25-evosax") && !path.ends_with("r02-resnet18-train"); }
 
 TEST_P(Program, KeepsItsValues) {
   const auto folder = arrays::read_corpus_folder(GetParam());
@@ -55,7 +55,7 @@ TEST_P(Program, KeepsItsValues) {
   const auto got = interp::interpret_devices(*after, folder->inputs, options);
   ASSERT_TRUE(want && got);
   std::vector<arrays::Tolerance> tolerances = {arrays::Tolerance::exact()};
-  if (folds_functions(GetParam())) tolerances = folder->tolerances;
+  if (!keeps_bits(GetParam())) tolerances = folder->tolerances;
   for (std::size_t device = 0; device < want->size(); ++device) {
     const auto difference = arrays::compare_results({&(*got)[device], 1}, {&(*want)[device], 1}, tolerances);
     EXPECT_FALSE(difference) << "device " << device << ": " << *difference;

@@ -11,8 +11,8 @@ namespace hloom::passes {
 namespace {
 
 // What one partial value takes one after the other, at most. With less, an f32 sum of equal numbers is right to 1e-5 or so.
-constexpr std::int64_t kLongestChain = 4096, kLongestColumn = 16384;
-constexpr std::int64_t kBlock = 8192, kColumnBlock = 1024;
+constexpr std::int64_t kLongestChain = 4096, kLongestColumn = 2048;
+constexpr std::int64_t kBlock = 8192, kColumnBlock = 256;
 // Reduces to fewer elements than kFew leave threads idle, which counts from so many elements each on.
 constexpr std::int64_t kFew = 16, kMany = std::int64_t{1} << 16;
 
