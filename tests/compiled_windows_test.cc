@@ -121,17 +121,35 @@ TEST(CompiledWindows, OfAllElementsUpToTheirOwn) {
     for (const char* type : {"s32", "u8", "f64"}) expect_as_interpreted(program(form, type, "add", "0"), 3);
 }
 
+// Windows of pairs by a reducer named `take`, from (-inf, 7).
+std::string pairs(const Form& form, const std::string& reducer) {
+  const std::string dims = "[" + std::string(form.result) + "]" + form.layout, from = "[" + std::string(form.operand) + "]" + form.layout;
+  return "HloModule m\ntake { a = f32[] parameter(0)\n i = s32[] parameter(1)\n b = f32[] parameter(2)\n j = s32[] parameter(3)\n" + reducer +
+         " ROOT r = (f32[], s32[]) tuple(v, w) }\nENTRY e { p = f32" + from + " parameter(0)\n q = s32" + from +
+         " parameter(1)\n z = f32[] constant(-inf)\n o = s32[] constant(7)\n ROOT r = (f32" + dims + ", s32" + dims +
+         ") reduce-window(p, q, z, o), window={" + form.window + "}, to_apply=take }";
+}
+
 TEST(CompiledWindows, OfComputationsOfTheUser) {
+  const std::string best = " g = pred[] compare(a, b), direction=GE\n v = f32[] select(g, a, b)\n w = s32[] select(g, i, j)\n";
   for (const Form& form : kForms) {
     SCOPED_TRACE(form.window);
-    const std::string dims = "[" + std::string(form.result) + "]" + form.layout;
-    expect_as_interpreted(
-        "HloModule m\nbest { a = f32[] parameter(0)\n i = s32[] parameter(1)\n b = f32[] parameter(2)\n j = s32[] parameter(3)\n"
-        " g = pred[] compare(a, b), direction=GE\n v = f32[] select(g, a, b)\n w = s32[] select(g, i, j)\n"
-        " ROOT r = (f32[], s32[]) tuple(v, w) }\nENTRY e { p = f32[" + std::string(form.operand) + "]" + form.layout +
-            " parameter(0)\n q = s32[" + form.operand + "]" + form.layout + " parameter(1)\n z = f32[] constant(-inf)\n o = s32[] constant(7)\n ROOT r = (f32" +
-            dims + ", s32" + dims + ") reduce-window(p, q, z, o), window={" + form.window + "}, to_apply=best }",
-        2);
+    expect_as_interpreted(pairs(form, best), 2);
+  }
+  for (const Form& form : kRunning) {
+    SCOPED_TRACE(form.window);
+    for (const int threads : {1, 3}) expect_as_interpreted(pairs(form, best), threads);
+  }
+}
+
+// Of two arguments, which stands first is told by the value: the elements stay in their order, from the last one on too.
+TEST(CompiledWindows, RunningOnesKeepTheOrderOfElements) {
+  const std::string last_that_counts =
+      " f = s32[] constant(3)\n m = s32[] and(j, f)\n z = s32[] constant(0)\n c = pred[] compare(m, z), direction=NE\n"
+      " v = f32[] select(c, b, a)\n w = s32[] select(c, j, i)\n";
+  for (const Form& form : kRunning) {
+    SCOPED_TRACE(form.window);
+    expect_as_interpreted(pairs(form, last_that_counts), 2);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "compiler/check_routines.h"
 #include "hlo/module.h"
 #include "hlo/narrow_float.h"
+#include "hlo/running_window.h"
 #include "interp/interpret.h"
 
 namespace hloom::compiler {
@@ -256,27 +257,12 @@ Expected<std::optional<std::string>> differs(const Instruction& i, std::span<con
   return std::optional(text.str());
 }
 
-std::optional<std::int64_t> cumulative_dimension(const Instruction& i) {
-  const Shape &from = i.operand(0)->shape(), &to = i.shape().is_tuple() ? i.shape().element(0) : i.shape();
-  const hlo::Window& window = i.attr<hlo::WindowAttr>().window;
-  std::optional<std::int64_t> found;
-  for (std::int64_t d = 0; d < std::ssize(window); ++d) {
-    const hlo::WindowDim& w = window[static_cast<std::size_t>(d)];
-    if (to.dim(d) == from.dim(d) && w == hlo::WindowDim()) continue;
-    const bool grows = w.stride == 1 && w.lhs_dilate == 1 && w.rhs_dilate == 1 && w.pad_low >= to.dim(d) - 1 &&
-                       w.size > w.pad_low && to.dim(d) <= from.dim(d);
-    if (found || !grows) return std::nullopt;
-    found = d;
-  }
-  return found;
-}
-
 double interpreter_work(const Instruction& i) {
   double elements = 0;
   for (const Shape* leaf : leaves(i.shape()))
     if (leaf->is_array()) elements += static_cast<double>(leaf->num_elements());
   const bool windows = i.opcode() == Opcode::ReduceWindow;
-  const bool many_terms = windows ? !cumulative_dimension(i) : is_sum(i) && i.opcode() != Opcode::Scatter;
+  const bool many_terms = windows ? !hlo::running_window(i) : is_sum(i) && i.opcode() != Opcode::Scatter;
   if (many_terms) return 2 * elements * static_cast<double>(terms(i));
   for (const Instruction* operand : i.operands())
     if (operand->shape().is_array()) elements += static_cast<double>(operand->shape().num_elements());

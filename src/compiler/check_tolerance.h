@@ -26,10 +26,6 @@ bool is_sum(const hlo::Instruction& i);
 /// is one that the type holds exactly. Needs: is_sum(i). Errors: those of the interpreter.
 Expected<bool> sums_exactly(const hlo::Instruction& i, std::span<const hlo::Literal> operands);
 
-/// The dimension of a reduce-window along which each window is the one before and an element more, if it is the only one in
-/// which windows are wider than an element: the interpreter then goes through it once.
-std::optional<std::int64_t> cumulative_dimension(const hlo::Instruction& reduce_window);
-
 /// Steps that interpreting the instruction takes, roughly.
 double interpreter_work(const hlo::Instruction& i);
 

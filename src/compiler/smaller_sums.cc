@@ -2,6 +2,7 @@
 
 #include "compiler/check_tolerance.h"
 #include "compiler/smaller_plan.h"
+#include "hlo/running_window.h"
 
 namespace hloom::compiler {
 
@@ -95,7 +96,7 @@ MaybePlan smaller_reduce_window(const Instruction& i, const Box& wanted) {
   const Shape& shape = i.operand(0)->shape();
   if (std::ssize(small.window) != shape.rank()) return std::nullopt;
   Box box = wanted;
-  if (const auto d = cumulative_dimension(i)) grow(box, first_array(i.shape()), *d);
+  if (const auto running = hlo::running_window(i)) grow(box, first_array(i.shape()), running->dim);
   SmallerPlan plan = plan_of(i, box);
   Box part = box;
   for (std::int64_t d = 0; d < shape.rank(); ++d) {

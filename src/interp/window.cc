@@ -3,12 +3,13 @@
 // A reduce-window is done for all windows side by side: the outer loop takes the places within a window in row-major
 // order, the inner one the windows, and each accumulator takes the element at that place. So each window sees its
 // elements in order, and runs of windows are applied at once. Where each window is the one before and an element more,
-// as in a cumulative sum, its accumulator continues from that one's: the same operations in the same order, done once.
+// as in a cumulative sum, its accumulator continues from that one's (hlo/running_window.h).
 
 #include <algorithm>
 #include <optional>
 
 #include "base/try.h"
+#include "hlo/running_window.h"
 #include "interp/index.h"
 #include "interp/ops.h"
 #include "interp/scalar_function.h"
@@ -75,50 +76,45 @@ void for_each_run_of_all(const Window& window, const Dims& dims, const Dims& pla
   while (next(offset, sizes));
 }
 
-// The one dimension along which windows are wider than an element, if along it each window holds the elements from
-// the first one on, and one more than the window before.
-std::optional<std::size_t> prefix_dimension(const Window& window, const Dims& dims, const Dims& places) {
-  std::optional<std::size_t> found;
-  for (std::size_t d = 0; d < dims.size(); ++d) {
-    const WindowDim& w = window[d];
-    if (places[d] == dims[d] && w == WindowDim()) continue;
-    const bool prefixes = w.stride == 1 && w.lhs_dilate == 1 && w.rhs_dilate == 1 && w.pad_low >= places[d] - 1 &&
-                          w.size > w.pad_low && places[d] <= dims[d];
-    if (found || !prefixes) return std::nullopt;
-    found = d;
-  }
-  return found;
-}
+// `count` accumulators from `place` on take as many elements from `at` on.
+struct Take {
+  std::int64_t place = 0, at = 0, count = 1;
+  bool element_first = false;  ///< the reducer's arguments are (element, so far)
+};
 
-// One reduce-window: its windows, and how accumulators [place, place + n) take elements [at, at + n).
-template <typename Take, typename Continue>
-void reduce_windows(const Window& window, const Dims& dims, const Dims& places, const Take& take,
-                    const Continue& continue_from) {
-  const auto along = prefix_dimension(window, dims, places);
-  if (!along) return for_each_run_of_all(window, dims, places, take);
-  // The first window holds the first size - pad_low elements (or all); each later one the next.
-  const std::int64_t ahead = window[*along].size - window[*along].pad_low - 1;
+// One reduce-window: what is taken, and which accumulators continue another.
+template <typename TakeOne, typename Continue>
+void reduce_windows(const Call& call, const Dims& places, const TakeOne& take, const Continue& continue_from) {
+  const Window window = window_of(call);
+  const Dims& dims = call.dims(0);
+  const auto running = hlo::running_window(window, dims, places, *call.instruction.to_apply());
+  if (!running) {
+    for_each_run_of_all(window, dims, places, [&](std::int64_t place, std::int64_t at, std::int64_t n) { take(Take{place, at, n}); });
+    return;
+  }
+  const auto along = static_cast<std::size_t>(running->dim);
   const Strided from{0, row_major(dims)}, to{0, row_major(places)};
+  const std::int64_t n = places[along], ahead = running->ahead, direction = running->from_first ? 1 : -1;
   Dims lines = places;
-  lines[*along] = std::min<std::int64_t>(lines[*along], 1);
+  lines[along] = std::min<std::int64_t>(n, 1);
   walk<2>(lines, {to, from}, [&](const std::array<std::int64_t, 2>& at) {
-    for (std::int64_t e = 0; e < std::min(ahead, dims[*along]); ++e) take(at[0], at[1] + e * from.strides[*along], 1);
-    for (std::int64_t o = 0; o < places[*along]; ++o) {
-      const std::int64_t place = at[0] + o * to.strides[*along];
-      if (o > 0) continue_from(place - to.strides[*along], place);
-      if (o + ahead < dims[*along]) take(place, at[1] + (o + ahead) * from.strides[*along], 1);
+    for (std::int64_t e = 0; e < std::min(ahead, dims[along]); ++e) take(Take{at[0], at[1] + e * from.strides[along], 1});
+    for (std::int64_t k = 0; k < n; ++k) {
+      const std::int64_t o = running->from_first ? k : n - 1 - k, place = at[0] + o * to.strides[along];
+      if (k > 0) continue_from(place - direction * to.strides[along], place);
+      if (o + ahead < dims[along]) take(Take{place, at[1] + (o + ahead) * from.strides[along], 1, !running->from_first});
     }
   });
 }
 
-Literal sum_in_f64(const Call& call, const Window& window, const Shape& shape) {
+Literal sum_in_f64(const Call& call, const Shape& shape) {
   const std::vector<double> x = widen<double>(call.array(0));
   std::vector<double> sums(static_cast<std::size_t>(product(shape.dims())), widen<double>(call.array(1))[0]);
   reduce_windows(
-      window, call.dims(0), shape.dims(),
-      [&](std::int64_t place, std::int64_t at, std::int64_t n) {
-        for (std::int64_t i = 0; i < n; ++i)
-          sums[static_cast<std::size_t>(place + i)] += x[static_cast<std::size_t>(at + i)];
+      call, shape.dims(),
+      [&](const Take& take) {
+        for (std::int64_t i = 0; i < take.count; ++i)
+          sums[static_cast<std::size_t>(take.place + i)] += x[static_cast<std::size_t>(take.at + i)];
       },
       [&](std::int64_t from, std::int64_t to) {
         sums[static_cast<std::size_t>(to)] = sums[static_cast<std::size_t>(from)];
@@ -131,8 +127,7 @@ Literal sum_in_f64(const Call& call, const Window& window, const Shape& shape) {
 Expected<Value> reduce_window(const Call& call) {
   ScalarFunction& function = call.machine.scalar_function(*call.instruction.to_apply());
   const Shape& shape = call.shape.is_tuple() ? call.shape.element(0) : call.shape;
-  const Window window = window_of(call);
-  if (is_float_sum(function, call.machine.options())) return Value(sum_in_f64(call, window, shape));
+  if (is_float_sum(function, call.machine.options())) return Value(sum_in_f64(call, shape));
   const std::int64_t n = call.num_operands() / 2;
   std::vector<Literal> results, inputs;
   std::vector<std::byte*> base, out(static_cast<std::size_t>(n));
@@ -147,13 +142,14 @@ Expected<Value> reduce_window(const Call& call) {
   for (Literal& result : results) base.push_back(result.mutable_bytes().data());
   Expected<> good;
   reduce_windows(
-      window, call.dims(0), shape.dims(),
-      [&](std::int64_t place, std::int64_t at, std::int64_t count) {
+      call, shape.dims(),
+      [&](const Take& take) {
+        const std::size_t sofar = take.element_first ? results.size() : 0, element = results.size() - sofar;
         for (std::size_t k = 0; k < results.size(); ++k) {
-          in[k] = out[k] = base[k] + place * byte_width(results[k].dtype());
-          in[k + results.size()] = inputs[k].bytes().data() + at * byte_width(inputs[k].dtype());
+          in[k + sofar] = out[k] = base[k] + take.place * byte_width(results[k].dtype());
+          in[k + element] = inputs[k].bytes().data() + take.at * byte_width(inputs[k].dtype());
         }
-        if (good) good = function(out.data(), in.data(), count);
+        if (good) good = function(out.data(), in.data(), take.count);
       },
       [&](std::int64_t from, std::int64_t to) {
         for (std::size_t k = 0; k < results.size(); ++k) {

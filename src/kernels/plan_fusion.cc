@@ -758,7 +758,7 @@ Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& place
   std::vector<Root> roots = roots_of(fusion, places);
   if (roots[0].instruction->opcode() == Opcode::Scatter) return plan_scatter(b, fusion, places, grid);
   if (roots[0].instruction->opcode() == Opcode::SelectAndScatter) return plan_select_and_scatter_into(b, fusion, places);
-  if (roots.size() == 1 && scan_dimension(*roots[0].instruction) >= 0) return plan_scan_into(b, fusion, places, grid.blocks);
+  if (scan_dimension(*fusion.called(0)->root()) >= 0) return plan_scan_into(b, fusion, places, grid.blocks);
   if (is_rows_fusion(fusion)) roots = TRY(plan_rows_into(b, fusion, places, std::move(roots), grid.blocks));
   // Roots over the same domain share loops; others follow in order.
   while (!roots.empty()) {
@@ -780,7 +780,9 @@ bool goes_in_order(const std::vector<Root>& roots) {
     const Instruction& i = *r.instruction;
     if (i.opcode() == Opcode::SelectAndScatter) return true;
     const std::int64_t along = scan_dimension(i);
-    return along >= 0 && (i.shape().num_elements() == i.shape().dim(along) || split_of(r) != nullptr);
+    if (along < 0) return false;
+    const Shape& walked = i.operand(0)->shape();
+    return walked.num_elements() == walked.dim(along) || split_of(r) != nullptr;
   });
 }
 

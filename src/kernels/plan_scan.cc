@@ -4,6 +4,8 @@
 #include <bit>
 
 #include "base/try.h"
+#include "hlo/reduce_order.h"
+#include "hlo/running_window.h"
 #include "kernels/elements.h"
 
 namespace hloom::kernels {
@@ -13,29 +15,14 @@ using hlo::Opcode;
 
 namespace {
 
-bool is_one(const hlo::WindowDim& d) {
-  return d.size == 1 && d.stride == 1 && d.pad_low == 0 && d.pad_high == 0 && d.lhs_dilate == 1;
-}
-
-// 1: from the first element on; -1: from the last; 0: no running fold.
-int direction(const hlo::WindowDim& d, std::int64_t n) {
-  if (n < 2 || d.size != n || d.stride != 1 || d.lhs_dilate != 1 || d.rhs_dilate != 1) return 0;
-  if (d.pad_low == n - 1 && d.pad_high == 0) return 1;
-  return d.pad_low == 0 && d.pad_high == n - 1 ? -1 : 0;
-}
+const Shape& first_array(const Instruction& i) { return i.shape().is_tuple() ? i.shape().element(0) : i.shape(); }
 
 }  // namespace
 
 std::int64_t scan_dimension(const Instruction& i) {
-  if (i.opcode() != Opcode::ReduceWindow || i.num_operands() != 2 || hlo::reducer_op(*i.to_apply()) == Opcode::Tuple) return -1;
-  const auto& window = i.attr<hlo::WindowAttr>().window;
-  std::int64_t found = -1;
-  for (std::size_t d = 0; d < window.size(); ++d) {
-    if (is_one(window[d])) continue;
-    if (found >= 0 || direction(window[d], i.operand(0)->shape().dim(static_cast<std::int64_t>(d))) == 0) return -1;
-    found = static_cast<std::int64_t>(d);
-  }
-  return found;
+  if (i.opcode() != Opcode::ReduceWindow) return -1;
+  const auto running = hlo::running_window(i);
+  return running && running->ahead == 0 && first_array(i).dims() == i.operand(0)->shape().dims() ? running->dim : -1;
 }
 
 namespace {
@@ -51,14 +38,11 @@ class ScanPlanner {
         }),
         dim_(scan_dimension(scan_)),
         blocks_(blocks),
-        op_(hlo::reducer_op(*scan_.to_apply())),
-        type_(scan_.shape().dtype()) {
-    const bool narrow = op_ == Opcode::Add && is_floating(type_) && bit_width(type_) < 32;
-    sum_type_ = narrow ? DType::F32 : type_;
-  }
+        forward_(hlo::running_window(scan_)->from_first),
+        op_(hlo::reducer_op(*scan_.to_apply())) {}
 
   Expected<> plan() {
-    const Shape& shape = scan_.shape();
+    const Shape& shape = first_array(scan_);
     const auto& order = shape.layout().minor_to_major;
     std::vector<std::int64_t> outer;
     for (auto d = order.rbegin(); d != order.rend(); ++d)
@@ -67,10 +51,11 @@ class ScanPlanner {
     std::int64_t lines = 1;
     for (const std::int64_t d : outer) {
       const std::int64_t extent = shape.dim(d);
-      const bool minor = d == order.front(), last = d == outer.back();
-      // The minor dimension goes by lanes unless it is the one that runs; then a few lines go side by side.
-      const int lanes = minor ? lanes_of(extent) : 0;
-      if (last && !minor) lines = lines_of(extent);
+      const bool last = d == outer.back();
+      // The minor dimension goes by lanes unless it is the one that runs; then a few lines go side by side. Functions cost more than to
+      // fetch lanes from their lines.
+      const int lanes = d == order.front() || (last && is_costly()) ? lanes_of(extent) : 0;
+      if (last && lanes == 0) lines = lines_of(extent);
       const std::int64_t block = d == outer.front() && blocks_ > 1 ? std::max<std::int64_t>({1, lanes, extent / lines / blocks_}) : 0;
       point[static_cast<std::size_t>(d)] = index_of(b_.begin_loop(0, extent / lines, lanes, block)) * lines;
     }
@@ -97,22 +82,48 @@ class ScanPlanner {
     return 1;
   }
 
+  bool is_costly() const {
+    return std::ranges::any_of(scan_.to_apply()->instructions(), [](const Instruction& i) { return hlo::is_function(i.opcode()); });
+  }
+
   Value convert(Value v, DType type) { return b_.type(v) == type ? v : b_.line(Opcode::Convert, type, {v}); }
+
+  std::size_t arrays() const { return static_cast<std::size_t>(scan_.num_operands() / 2); }
+  const Shape& result(std::size_t k) const { return scan_.shape().is_tuple() ? scan_.shape().element(static_cast<std::int64_t>(k)) : scan_.shape(); }
+  // Sums of narrow floats are rounded where they are written alone.
+  DType carried(std::size_t k) const { return hlo::accumulator(op_, result(k).dtype()); }
+
+  Expected<std::vector<Value>> combine(const std::vector<Value>& sofar, const std::vector<Value>& x) {
+    if (op_ != Opcode::Tuple) return std::vector{b_.line(op_, carried(0), {sofar[0], convert(x[0], carried(0))})};
+    std::vector<Value> arguments = forward_ ? sofar : x;
+    const std::vector<Value>& second = forward_ ? x : sofar;
+    arguments.insert(arguments.end(), second.begin(), second.end());
+    for (std::size_t k = 0; k < arguments.size(); ++k)
+      arguments[k] = convert(arguments[k], scan_.to_apply()->parameter(static_cast<std::int64_t>(k))->shape().dtype());
+    std::vector<Value> next = TRY(elements_.apply(*scan_.to_apply(), arguments));
+    for (std::size_t k = 0; k < next.size(); ++k) next[k] = convert(next[k], carried(k));
+    return next;
+  }
 
   // The lines that start at these points, one step of each after the other.
   Expected<> run(std::vector<Point> points) {
-    const std::int64_t n = scan_.shape().dim(dim_);
-    const bool forward = direction(scan_.attr<hlo::WindowAttr>().window[static_cast<std::size_t>(dim_)], n) > 0;
-    const Value start = convert(TRY(elements_.at(*scan_.operand(1), {})), sum_type_);
+    const std::int64_t n = first_array(scan_).dim(dim_);
+    std::vector<Value> start;
+    for (std::size_t k = 0; k < arrays(); ++k)
+      start.push_back(convert(TRY(elements_.at(*scan_.operand(static_cast<std::int64_t>(arrays() + k)), {})), carried(k)));
     const Index step = index_of(b_.begin_loop(0, n));
-    std::vector<Value> sofar;
-    for (std::size_t l = 0; l < points.size(); ++l) sofar.push_back(b_.add_carry(start));
+    std::vector<std::vector<Value>> sofar(points.size());
+    for (std::vector<Value>& line : sofar)
+      for (const Value s : start) line.push_back(b_.add_carry(s));
     for (std::size_t l = 0; l < points.size(); ++l) {
-      points[l][static_cast<std::size_t>(dim_)] = forward ? step : step * -1 + (n - 1);
-      const Value x = TRY(elements_.at(*scan_.operand(0), points[l]));
-      const Value next = b_.line(op_, sum_type_, {sofar[l], convert(x, sum_type_)});
-      b_.set_next(l, next);
-      b_.store(places_.results[0], points[l], convert(next, type_));
+      points[l][static_cast<std::size_t>(dim_)] = forward_ ? step : step * -1 + (n - 1);
+      std::vector<Value> x;
+      for (std::size_t k = 0; k < arrays(); ++k) x.push_back(TRY(elements_.at(*scan_.operand(static_cast<std::int64_t>(k)), points[l])));
+      const std::vector<Value> next = TRY(combine(sofar[l], x));
+      for (std::size_t k = 0; k < arrays(); ++k) {
+        b_.set_next(l * arrays() + k, next[k]);
+        b_.store(places_.results[k], points[l], convert(next[k], result(k).dtype()));
+      }
     }
     b_.end_loop();
     return {};
@@ -123,8 +134,8 @@ class ScanPlanner {
   const Places& places_;
   Elements elements_;
   std::int64_t dim_, blocks_;
+  bool forward_;
   Opcode op_;
-  DType type_, sum_type_ = DType::Invalid;
 };
 
 }  // namespace
