@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
 
 #include "compiler/compile.h"
 #include "compiler/execute_literals.h"
 #include "compiler/read_program.h"
+#include "hlo/sort_form.h"
 #include "interp/interpret.h"
 #include "run_compiled.h"
 
@@ -194,6 +196,109 @@ TEST(CompiledSort, NeedsRoomForWhatItKeeps) {
   const std::string sort = "less { a = u32[] parameter(0)\n b = u32[] parameter(1)\n ROOT l = pred[] compare(a, b), direction=LT }\n"
                            "ENTRY e { p = u32[16,1000] parameter(0)\n ROOT r = u32[16,1000] sort(p), dimensions={1}, to_apply=less }";
   EXPECT_EQ(scratch(sort), 2 * 1000 * 8 + 4 * 256 * 4) << "two sets of entries, and the counts of four digits";
+}
+
+// --- Of which a few are used
+
+// The comparator of a type's floats or integers that JAX writes, or one that no total order is known for.
+std::string comparator(const std::string& type, const std::string& kind) {
+  const bool is_float = type[0] == 'f' || type[0] == 'b';
+  std::string body;
+  if (kind == "jax" && is_float) {
+    for (const char* x : {"x", "y"}) {
+      const std::string n = x;
+      body += " z" + n + " = pred[] compare(" + n + ", zero), direction=EQ\n a" + n + " = " + type + "[] select(z" + n + ", zero, " + n + ")\n n" + n +
+              " = pred[] compare(" + n + ", " + n + "), direction=NE\n b" + n + " = " + type + "[] select(n" + n + ", quiet, a" + n + ")\n";
+    }
+    body = " zero = " + type + "[] constant(0)\n quiet = " + type + "[] constant(nan)\n" + body + " ROOT r =" + compare(type, "bx, by", "LT");
+  } else if (kind == "other") {
+    body = " c = pred[] compare(i, j), direction=LT\n e =" + compare(type, "x, y", "EQ") + " l =" + compare(type, "x, y", "LT") +
+           " ROOT r = pred[] select(e, c, l)\n";
+  } else {
+    body = " ROOT r =" + compare(type, "x, y", kind == "GT" ? "GT" : "LT");
+  }
+  return "c { x = " + type + "[] parameter(0)\n y = " + type + "[] parameter(1)\n i = s32[] parameter(2)\n j = s32[] parameter(3)\n" + body + "}\n";
+}
+
+struct Cut {
+  std::string dims, result, slice;  // of the sorted arrays, the results; the slice's text
+  int along;
+};
+std::string sliced_text(const std::string& type, const std::string& kind, const Cut& cut, const std::string& used, bool reversed = false) {
+  const std::string keys = array(type, cut.dims), positions = array("s32", cut.dims), along = std::to_string(cut.along);
+  const auto first = [&](const std::string& n, const std::string& t, const std::string& from) {
+    const std::string all = array(t, cut.dims), some = array(t, cut.result);
+    std::string text = " g" + n + " = " + all + " get-tuple-element(s), index=" + from + "\n";
+    if (reversed) text += " v" + n + " = " + all + " reverse(g" + n + "), dimensions={" + along + "}\n";
+    return text + " r" + n + " = " + some + " slice(" + (reversed ? "v" : "g") + n + "), slice={" + cut.slice + "}\n";
+  };
+  std::string text = comparator(type, kind) + "ENTRY e { p = " + keys + " parameter(0)\n q = " + positions + " parameter(1)\n s = (" + keys + ", " + positions +
+                     ") sort(p, q), dimensions={" + along + "}, is_stable=true, to_apply=c\n";
+  if (used != "positions") text += first("0", type, "0");
+  if (used != "keys") text += first("1", "s32", "1");
+  if (used == "both") text += " ROOT t = (" + array(type, cut.result) + ", " + array("s32", cut.result) + ") tuple(r0, r1)\n";
+  if (used == "keys") text += " ROOT t = " + array(type, cut.result) + " copy(r0)\n";
+  if (used == "positions") text += " ROOT t = " + array("s32", cut.result) + " copy(r1)\n";
+  return text + "}";
+}
+
+std::int64_t most_sorted(const std::string& text) {
+  const auto program = compiler::compile(*compiler::read_program(text), {});
+  EXPECT_TRUE(program) << text;
+  std::int64_t most = 0;
+  for (const hlo::Instruction& i : program->module->entry()->instructions())
+    if (i.opcode() == hlo::Opcode::Fusion && hlo::sort_form(*i.called(0)->root()))
+      for (const Shape* leaf : leaves(i.shape())) most = std::max(most, leaf->num_elements());
+  return most;
+}
+
+const Cut kFew[] = {{"3,500", "3,7", "[0:3], [0:7]", 1},           {"3,500", "3,7", "[0:3], [493:500]", 1},
+                    {"500,3", "40,3", "[0:40], [0:3]", 0},         {"500,3", "1,3", "[499:500], [0:3]", 0},
+                    {"2,20", "2,3", "[0:2], [0:3]", 1},            {"2,20", "2,3", "[0:2], [17:20]", 1},
+                    {"100003", "300", "[0:300]", 0},               {"100003", "9", "[99994:100003]", 0},
+                    {"2,70001", "2,32", "[0:2], [69969:70001]", 1}, {"4,200", "4,150", "[0:4], [50:200]", 1}};
+
+TEST(CompiledSort, OfWhichTheFirstOrLastAreUsed) {
+  for (const Cut& cut : kFew)
+    for (const char* used : {"both", "keys", "positions"}) {
+      const std::string kind = std::array{"jax", "GT", "LT"}[static_cast<std::size_t>(used[0]) % 3];
+      const std::string text = sliced_text("f32", kind, cut, used);
+      for (const int threads : {1, 3}) expect_as_interpreted(text, threads);
+      const hlo::Literal result(Shape::array(DType::S8, compiler::read_program("ENTRY e { ROOT p = s8[" + cut.result + "] parameter(0) }").value()->entry()->root()->shape().dims()));
+      EXPECT_EQ(most_sorted(text), result.num_elements()) << text;
+    }
+}
+
+TEST(CompiledSort, OfWhichTheFirstOrLastAreUsedInEachTypeAndOrder) {
+  for (const char* type : kTypes)
+    for (const char* kind : {"jax", "LT", "GT", "other"})
+      for (const bool last : {false, true})
+        expect_as_interpreted(sliced_text(type, kind, {"5,130", "5,9", last ? "[0:5], [121:130]" : "[0:5], [0:9]", 1}, "both"), 1);
+}
+
+TEST(CompiledSort, TurnedRoundAndOfWhichTheFirstAreUsed) {
+  for (const Cut& cut : kFew) {
+    const std::string text = sliced_text("f32", "jax", cut, "both", true);
+    expect_as_interpreted(text, 2);
+    if (cut.dims == "100003") {
+      EXPECT_LE(most_sorted(text), 300);
+    }
+  }
+}
+
+// What is not the first or last of all lines, or is used besides, is sorted whole.
+TEST(CompiledSort, OfWhichOthersAreUsedToo) {
+  for (const Cut& cut : {Cut{"3,500", "3,7", "[0:3], [1:8]", 1}, Cut{"3,500", "2,7", "[1:3], [0:7]", 1}, Cut{"3,500", "3,7", "[0:3], [0:14:2]", 1}}) {
+    const std::string text = sliced_text("f32", "LT", cut, "both");
+    expect_as_interpreted(text, 1);
+    EXPECT_EQ(most_sorted(text), 1500) << text;
+  }
+  const std::string two =
+      "c { x = s32[] parameter(0)\n y = s32[] parameter(1)\n ROOT r = pred[] compare(x, y), direction=LT }\n"
+      "ENTRY e { p = s32[300] parameter(0)\n s = s32[300] sort(p), dimensions={0}, to_apply=c\n a = s32[5] slice(s), slice={[0:5]}\n"
+      " b = s32[5] slice(s), slice={[295:300]}\n ROOT t = (s32[5], s32[5]) tuple(a, b) }";
+  expect_as_interpreted(two, 1);
+  EXPECT_EQ(most_sorted(two), 300);
 }
 
 }  // namespace

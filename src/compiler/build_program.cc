@@ -412,7 +412,7 @@ class ProgramBuilder {
   // A fusion has a value once that its routine takes twice.
   runtime::Slice operand_slice(const Instruction& step, std::int64_t leaf) const {
     const bool fused = step.opcode() == Opcode::Fusion;
-    for (const Instruction* operand : fused ? step.called(0)->root()->operands() : step.operands()) {
+    for (const Instruction* operand : routine_of(step).operands()) {
       const Instruction& given = fused ? *step.operand(read_by_routine(*operand).parameter_number()) : *operand;
       if (leaf < num_leaves(operand->shape())) return to_runtime(c_.assignment.slice(given, leaf));
       leaf -= num_leaves(operand->shape());

@@ -7,6 +7,7 @@
 #include "base/try.h"
 #include "compiler/convolution_problem.h"
 #include "compiler/sort_problem.h"
+#include "hlo/sort_form.h"
 #include "library/check_size.h"
 #include "library/custom_call.h"
 #include "library/dense.h"
@@ -19,7 +20,7 @@ namespace {
 using hlo::Instruction;
 using hlo::Opcode;
 
-const Instruction& routine_of(const Instruction& step) {
+const Instruction& root_of(const Instruction& step) {
   return step.opcode() == Opcode::Fusion ? *step.called(0)->root() : step;
 }
 
@@ -113,8 +114,8 @@ library::TriangularProblem triangular_problem(const Instruction& i) {
   return {b.dtype(), batch_of(b), b.dim(b.rank() - 2), b.dims().back(), attr.left_side, attr.lower, attr.unit_diagonal, form};
 }
 
-// Needs: of a fusion, the routine inside.
-Expected<library::RoutinePlan> plan_of(const Instruction& i) {
+Expected<library::RoutinePlan> plan_of(const Instruction& step) {
+  const Instruction& i = routine_of(step);
   switch (i.opcode()) {
     case Opcode::Fft:
       TRY(want_row_major(i));
@@ -129,7 +130,7 @@ Expected<library::RoutinePlan> plan_of(const Instruction& i) {
     case Opcode::Convolution: return library::plan_convolution(convolution_problem(i));
     case Opcode::Sort:
     case Opcode::Topk:
-      if (const auto problem = sort_problem(i)) return library::plan_sort(*problem);
+      if (const auto problem = sort_problem(root_of(step))) return library::plan_sort(*problem);
       break;
     case Opcode::CustomCall:
       if (i.attr<hlo::CustomCallAttr>().target == passes::kCheckSize) return library::plan_check_size();
@@ -148,6 +149,11 @@ Expected<std::int64_t> workspace_bytes(const Instruction& step) {
 
 }  // namespace
 
+const Instruction& routine_of(const Instruction& step) {
+  const auto form = hlo::sort_form(root_of(step));
+  return form ? *form->sort : root_of(step);
+}
+
 bool is_routine(const Instruction& step) {
   if (step.opcode() == Opcode::CustomCall) return true;
   if (step.opcode() != Opcode::Fusion || step.attr<hlo::FusionAttr>().kind != hlo::FusionKind::Custom) return false;
@@ -155,7 +161,7 @@ bool is_routine(const Instruction& step) {
   const auto is_parameter = [](const Instruction* operand) { return read_by_routine(*operand).opcode() == Opcode::Parameter; };
   if (!std::ranges::all_of(root.operands(), is_parameter)) return false;
   return root.opcode() == Opcode::Fft || root.opcode() == Opcode::Cholesky || root.opcode() == Opcode::TriangularSolve ||
-         is_rare_convolution(root) || sort_problem(root).has_value();
+         is_rare_convolution(root) || sort_problem(root_of(step)).has_value();
 }
 
 const Instruction& read_by_routine(const Instruction& operand) {
@@ -163,7 +169,7 @@ const Instruction& read_by_routine(const Instruction& operand) {
   return sliced ? *operand.operand(0) : operand;
 }
 
-Expected<library::RoutinePlan> plan_routine(const Instruction& step) { return plan_of(routine_of(step)); }
+Expected<library::RoutinePlan> plan_routine(const Instruction& step) { return plan_of(step); }
 
 Expected<> note_workspaces(hlo::Module& module) {
   for (hlo::Computation& c : module.computations())

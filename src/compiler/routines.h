@@ -12,6 +12,9 @@ namespace hloom::compiler {
 /// how to do, or a custom call.
 bool is_routine(const hlo::Instruction& step);
 
+/// The instruction that a routine does: a step that is no fusion itself; behind slices of a sort, the sort.
+const hlo::Instruction& routine_of(const hlo::Instruction& step);
+
 /// What a fused routine is given for its operand: a convolution reads the slice of an array by itself.
 const hlo::Instruction& read_by_routine(const hlo::Instruction& operand);
 

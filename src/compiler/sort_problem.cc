@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hlo/sort_form.h"
 #include "hlo/sort_keys.h"
 #include "kernels/builder.h"
 
@@ -42,29 +43,40 @@ library::SortArray array_of(const Shape& shape, std::int64_t along) {
 
 }  // namespace
 
-std::optional<library::SortProblem> sort_problem(const Instruction& i) {
-  if (i.opcode() != Opcode::Sort && i.opcode() != Opcode::Topk) return std::nullopt;
-  const bool top = i.opcode() == Opcode::Topk;
+std::optional<library::SortProblem> sort_problem(const Instruction& root) {
+  const auto form = hlo::sort_form(root);
+  if (!form) return std::nullopt;
+  const Instruction& i = *form->sort;
   const Shape& shape = i.operand(0)->shape();
-  const std::int64_t along = top ? shape.rank() - 1 : i.dimension(0), n = shape.dim(along);
+  const std::int64_t along = form->dimension, n = shape.dim(along);
   if (n < library::kShortestSort || n > std::numeric_limits<std::uint32_t>::max() || shape.num_elements() == 0) return std::nullopt;
   const auto keys = hlo::sort_keys(i);
   if (!keys) return std::nullopt;
-  library::SortProblem problem{n, top ? i.attr<hlo::TopKAttr>().k : n, shape.dims(), {}, {}, {}};
+  library::SortProblem problem{n, form->kept, shape.dims(), {}, {}, {}};
   problem.outer_dims.erase(problem.outer_dims.begin() + along);
+  // The last of a line are the first of it backwards, in the order turned round: equal ones come in their order then.
+  const bool turned = form->first > 0;
   for (const hlo::SortKey& key : *keys) {
     const DType type = i.operand(key.operand)->shape().dtype();
     const std::optional<Order> order = order_of(type);
     if (!order) return std::nullopt;
-    problem.keys.push_back({key.operand, *order, key.descending, key.zeros_equal, key.nans_equal, infinity_of(type)});
+    problem.keys.push_back({key.operand, *order, key.descending != turned, key.zeros_equal, key.nans_equal, infinity_of(type)});
   }
+  const auto add = [&](const Shape& array, std::int64_t source, std::vector<library::SortArray>& to) {
+    to.push_back(array_of(array, along));
+    to.back().source = source;
+    if (!turned) return;
+    to.back().start = (array.dim(along) - 1) * to.back().stride;
+    to.back().stride = -to.back().stride;
+  };
   for (const Instruction* operand : i.operands()) {
     if (!is_plain(operand->shape())) return std::nullopt;
-    problem.operands.push_back(array_of(operand->shape(), along));
+    add(operand->shape(), 0, problem.operands);
   }
-  for (const Shape* leaf : leaves(i.shape())) {
+  std::size_t result = 0;
+  for (const Shape* leaf : leaves(root.shape())) {
     if (!is_plain(*leaf)) return std::nullopt;
-    problem.results.push_back(array_of(*leaf, along));
+    add(*leaf, form->results[result++], problem.results);
   }
   return problem;
 }

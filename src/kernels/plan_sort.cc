@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/try.h"
+#include "hlo/sort_form.h"
 #include "kernels/elements.h"
 #include "kernels/follow_split.h"
 
@@ -26,13 +27,14 @@ Elements without_parameters(Builder& b) {
 }
 
 /// One line's sort. Positions are S32 in two halves of the scratch, of n each; runs of `width` are merged from one half
-/// to the other until one run is left. Then the first `kept` are moved.
+/// to the other until one run is left. Then those that are kept are moved.
 class LineSorter {
  public:
-  LineSorter(Builder& b, const Shape& shape, std::int64_t dim, std::int64_t kept, Before before, Move move)
-      : b_(b), e_(without_parameters(b)), before_(std::move(before)), move_(std::move(move)), kept_(kept) {
-    dim_ = static_cast<std::size_t>(dim);
-    n_ = shape.dim(dim);
+  LineSorter(Builder& b, const hlo::SortForm& form, Before before, Move move)
+      : b_(b), e_(without_parameters(b)), before_(std::move(before)), move_(std::move(move)), first_(form.first), kept_(form.kept) {
+    const Shape& shape = form.sort->operand(0)->shape();
+    dim_ = static_cast<std::size_t>(form.dimension);
+    n_ = shape.dim(form.dimension);
     for (std::size_t d = 0; d < shape.dims().size(); ++d)
       outer_dims_.push_back(d == dim_ ? 1 : shape.dims()[d]);
   }
@@ -56,7 +58,7 @@ class LineSorter {
     const Values done = TRY(loop({one, zero}, some_left, pass));
     b_.forget_loads();
     const Value to = b_.begin_loop(0, kept_);
-    const Value from = position(index_of(done[1]) + index_of(to));
+    const Value from = position(index_of(done[1]) + index_of(to) + first_);
     move_(at(index_of(from)), from, at(index_of(to)));
     b_.end_loop();
     return {};
@@ -151,7 +153,7 @@ class LineSorter {
   Elements e_;
   Before before_;
   Move move_;
-  std::int64_t kept_;
+  std::int64_t first_, kept_;
   std::size_t dim_ = 0;
   std::int64_t n_ = 0;
   std::vector<std::int64_t> outer_dims_;
@@ -195,7 +197,8 @@ Expected<Kernel> over_lines(Builder& b, LineSorter& sorter) {
   return kernel;
 }
 
-Expected<Kernel> plan_whole_sort(const Instruction& fusion, const Instruction& sort) {
+Expected<Kernel> plan_whole_sort(const Instruction& fusion, const hlo::SortForm& form) {
+  const Instruction& sort = *form.sort;
   Builder b(fusion.name());
   const Places places = add_arguments(b, fusion, sort);
   Elements e = without_parameters(b);
@@ -210,12 +213,10 @@ Expected<Kernel> plan_whole_sort(const Instruction& fusion, const Instruction& s
   };
   const Move move = [&](const Point& from, Value, const Point& to) {
     Values moved;
-    for (const Place& operand : places.operands) moved.push_back(b.load(operand, from));
+    for (const std::int64_t k : form.results) moved.push_back(b.load(places.operands[static_cast<std::size_t>(k)], from));
     for (std::size_t k = 0; k < moved.size(); ++k) b.store(places.results[k], to, moved[k]);
   };
-  const Shape& shape = sort.operand(0)->shape();
-  const std::int64_t dim = sort.dimension(0);
-  LineSorter sorter(b, shape, dim, shape.dim(dim), before, move);
+  LineSorter sorter(b, form, before, move);
   return over_lines(b, sorter);
 }
 
@@ -224,7 +225,8 @@ hlo::Comparison order_of(DType type) {
   return is_signed(type) ? hlo::Comparison::Signed : hlo::Comparison::Unsigned;
 }
 
-Expected<Kernel> plan_topk(const Instruction& fusion, const Instruction& topk) {
+Expected<Kernel> plan_topk(const Instruction& fusion, const hlo::SortForm& form) {
+  const Instruction& topk = *form.sort;
   Builder b(fusion.name());
   const Places places = add_arguments(b, fusion, topk);
   Elements e = without_parameters(b);
@@ -239,25 +241,23 @@ Expected<Kernel> plan_topk(const Instruction& fusion, const Instruction& topk) {
     b.store(places.results[0], to, b.load(keys, from));
     b.store(places.results[1], to, b.line(Opcode::Convert, DType::S32, {position}));
   };
-  LineSorter sorter(b, shape, shape.rank() - 1, attributes.k, before, move);
+  LineSorter sorter(b, form, before, move);
   return over_lines(b, sorter);
 }
 
 }  // namespace
 
 bool is_sort_fusion(const Instruction& fusion) {
-  const Instruction& root = *fusion.called(0)->root();
-  return (root.opcode() == Opcode::Sort || root.opcode() == Opcode::Topk) &&
-         std::ranges::all_of(root.operands(), [](const Instruction* o) { return o->opcode() == Opcode::Parameter; });
+  const auto form = hlo::sort_form(*fusion.called(0)->root());
+  return form && std::ranges::all_of(form->sort->operands(), [](const Instruction* o) { return o->opcode() == Opcode::Parameter; });
 }
 
 Expected<Kernel> plan_sort(const Instruction& fusion) {
-  const Instruction& root = *fusion.called(0)->root();
-  Kernel kernel = TRY(root.opcode() == Opcode::Sort ? plan_whole_sort(fusion, root) : plan_topk(fusion, root));
+  const auto form = hlo::sort_form(*fusion.called(0)->root());
+  Kernel kernel = TRY(form->sort->opcode() == Opcode::Sort ? plan_whole_sort(fusion, *form) : plan_topk(fusion, *form));
   const Shape& first = *leaves(fusion.shape())[0];  // lines go from its outermost dimension on, unless that is the line
-  const std::int64_t line = root.opcode() == Opcode::Sort ? root.dimension(0) : first.rank() - 1;
   const auto& splits = first.layout().parts().splits;
-  if (!splits.empty() && splits[0].dimension != line) follow_split(kernel, first);
+  if (!splits.empty() && splits[0].dimension != form->dimension) follow_split(kernel, first);
   return kernel;
 }
 

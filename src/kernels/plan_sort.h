@@ -7,7 +7,7 @@
 
 namespace hloom::kernels {
 
-/// Whether the fusion is one sort or top-k of its parameters.
+/// Whether the fusion is one sort or top-k of its parameters, or the first or last elements of one (hlo/sort_form.h).
 bool is_sort_fusion(const hlo::Instruction& fusion);
 
 /// A stable merge sort of positions along the dimension for each line, then the operands moved by them. The comparator is

@@ -131,9 +131,15 @@ void keep_of_parts(void* const* buffers, std::int64_t begin, std::int64_t end, v
   const Array& array = w.v.arrays[key.operand];
   for (std::int64_t p = begin; p < end; ++p) {
     const auto entries = w.part(0, p);
-    number_entries(entries, p * w.pass.part);
-    take_keys(start_of(w.v, w.arrays, key.operand, w.pass.line), array.stride * array.width, key, entries);
-    keep_first(entries, std::min(w.v.header.kept, std::ssize(entries)));
+    const std::byte* const line = start_of(w.v, w.arrays, key.operand, w.pass.line);
+    const std::int64_t kept = std::min(w.v.header.kept, std::ssize(entries)), from = p * w.pass.part;
+    if (kept > 0 && kept <= kInserted) {
+      keep_of_line(line, array.stride * array.width, key, from, from + std::ssize(entries), entries.first(static_cast<std::size_t>(kept)));
+      continue;
+    }
+    number_entries(entries, from);
+    take_keys(line, array.stride * array.width, key, entries);
+    keep_first(entries, kept);
   }
 }
 

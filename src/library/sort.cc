@@ -19,17 +19,16 @@ namespace {
 using namespace sorting;
 
 constexpr std::int64_t kBlockElements = 2048;
-constexpr std::int64_t kStretch = 64;  // elements whose keys are taken at a time where only the first few are kept
 
 // What a line needs of scratch: entries, of which a second set only where digits move them, then counts of digits.
 struct Room {
   std::int64_t entries = 0, second = 0, count_bytes = 0;
-  bool has_all = true;  ///< the line's entries, else those that are kept and a stretch of others
+  bool has_all = true;  ///< the line's entries, else those that are kept
 };
 template <class K>
 Room room_of(const Header& h) {
   const bool keeps_few = h.keys == 1 && h.kept * 8 < h.length;
-  if (keeps_few && h.kept <= kInserted) return {h.kept + kStretch, 0, 0, false};
+  if (h.keys == 1 && h.kept <= kInserted && h.kept * 4 <= h.length) return {h.kept, 0, 0, false};
   if (keeps_few) return {h.length, 0, 0};
   if (h.length <= kInserted) return {h.length, 0, 0};
   return {h.length, h.length, digit_count_bytes<K>(h.length)};
@@ -75,19 +74,8 @@ class Lines {
     const Key& key = v_.keys[0];
     const Array& array = v_.arrays[key.operand];
     const std::byte* const from = start_of(v_, buffers_, key.operand, line);
-    const std::span<Entry<K>> kept = first_.first(static_cast<std::size_t>(h.kept));
-    const auto take = [&](std::int64_t begin, std::span<Entry<K>> entries) {
-      for (std::size_t i = 0; i < entries.size(); ++i) entries[i].position = static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(i);
-      take_keys(from, array.stride * array.width, key, entries);
-    };
-    take(0, kept);
-    insert_all(kept);
-    for (std::int64_t begin = h.kept; begin < h.length && h.kept > 0; begin += kStretch) {
-      const auto next = first_.subspan(kept.size(), static_cast<std::size_t>(std::min(kStretch, h.length - begin)));
-      take(begin, next);
-      keep_better<K>(kept, next);
-    }
-    give<K>(v_, buffers_, line, 0, kept);
+    if (h.kept > 0) keep_of_line<K>(from, array.stride * array.width, key, 0, h.length, first_);
+    give<K>(v_, buffers_, line, 0, first_);
   }
 
   const View& v_;
@@ -136,7 +124,7 @@ RoutinePlan plan_sort(const SortProblem& p) {
     words.add(Key{key.operand, width_of(key), static_cast<std::int64_t>(key.order), key.descending, key.zeros_equal,
                   key.nans_equal, std::bit_cast<std::int64_t>(key.infinity)});
   for (const auto* arrays : {&p.operands, &p.results})
-    for (const SortArray& array : *arrays) words.add(Array{array.width_bytes, array.stride});
+    for (const SortArray& array : *arrays) words.add(Array{array.width_bytes, array.stride, array.start, array.source});
   for (const std::int64_t d : p.outer_dims) words.add(d);
   for (const auto* arrays : {&p.operands, &p.results})
     for (const SortArray& array : *arrays)

@@ -27,6 +27,8 @@ struct SortArray {
   std::int64_t width_bytes = 1;             ///< of an element: 1, 2, 4, 8 or 16
   std::int64_t stride = 1;                  ///< elements from one to the next of a line
   std::vector<std::int64_t> outer_strides;  ///< the same for each of SortProblem::outer_dims
+  std::int64_t start = 0;                   ///< of the first line's first element, in elements
+  std::int64_t source = 0;                  ///< of a result: the operand that it is taken from; -1: positions, as s32
 };
 
 struct SortProblem {
@@ -35,7 +37,7 @@ struct SortProblem {
   std::vector<std::int64_t> outer_dims;  ///< their product is the number of lines
   std::vector<SortKey> keys;             ///< the first counts most
   std::vector<SortArray> operands;
-  std::vector<SortArray> results;        ///< one for each operand, then one for the positions where those are asked for
+  std::vector<SortArray> results;
 };
 
 /// Below this length, compared merges are as quick.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,6 +28,7 @@ struct Key {
 };
 struct Array {
   std::int64_t width, stride;  // bytes of an element; elements from one to the next of a line
+  std::int64_t start, source;  // as SortArray
 };
 
 struct View {
@@ -72,6 +74,48 @@ void take_keys_as(const std::byte* line, std::int64_t stride, const Key& key, st
     U bits;
     std::memcpy(&bits, line + static_cast<std::int64_t>(e.position) * stride, sizeof(U));
     e.key = ordered(bits, key);
+  }
+}
+
+inline constexpr std::int64_t kStretch = 64, kGroup = 16;  // elements whose keys are taken, and looked at, side by side where few are kept
+
+// As ordered(), for a stretch, without branches; keys behind the `rest` of a line mean nothing.
+template <class U, bool kDense, class K>
+void order_stretch(const std::byte* from, std::int64_t stride, const Key& key, std::int64_t rest, K* keys) {
+  constexpr int kBits = std::numeric_limits<U>::digits;
+  constexpr U kSign = static_cast<U>(U{1} << (kBits - 1)), kMagnitude = static_cast<U>(~kSign);
+  const bool is_float = key.order == static_cast<std::int64_t>(Order::Float);
+  const U zeros_below = is_float && key.zeros_equal != 0 ? 1 : 0;  // of twice the bits
+  const U nans_above = is_float && key.nans_equal != 0 ? static_cast<U>(key.infinity) : kMagnitude;
+  const U turned = is_float ? kMagnitude : 0;  // bits of those with a sign
+  const U sign = key.order == static_cast<std::int64_t>(Order::Unsigned) ? 0 : kSign;
+  const U flip = static_cast<U>(sign ^ (key.descending != 0 ? static_cast<U>(~U{0}) : U{0}));
+  std::array<U, kStretch> bits{};  // apart from all else, so that the loop over them is by vectors
+  if (kDense)
+    std::memcpy(bits.data(), from, static_cast<std::size_t>(rest < kStretch ? rest : kStretch) * sizeof(U));
+  else
+    for (std::int64_t i = 0; i < std::min(rest, kStretch); ++i) std::memcpy(&bits[static_cast<std::size_t>(i)], from + i * stride, sizeof(U));
+  for (U& x : bits) {
+    x = static_cast<U>(static_cast<U>(x << 1) < zeros_below ? 0 : x);
+    x = static_cast<U>(static_cast<U>(x & kMagnitude) > nans_above ? kMagnitude : x);
+    const U negative = static_cast<U>(U{0} - static_cast<U>(x >> (kBits - 1)));
+    x = static_cast<U>(x ^ (negative & turned) ^ flip);
+  }
+  std::ranges::copy(bits, keys);
+}
+template <class U, class K>
+void order_stretch_as(const std::byte* from, std::int64_t stride, const Key& key, std::int64_t rest, K* keys) {
+  if (stride == sizeof(U)) return order_stretch<U, true>(from, stride, key, rest, keys);
+  order_stretch<U, false>(from, stride, key, rest, keys);
+}
+template <class K>
+void take_stretch(const std::byte* from, std::int64_t stride, const Key& key, std::int64_t rest, K* keys) {
+  switch (key.width) {
+    case 1: return order_stretch_as<std::uint8_t>(from, stride, key, rest, keys);
+    case 2: return order_stretch_as<std::uint16_t>(from, stride, key, rest, keys);
+    case 4: return order_stretch_as<std::uint32_t>(from, stride, key, rest, keys);
+    default:
+      if constexpr (sizeof(K) == 8) return order_stretch_as<std::uint64_t>(from, stride, key, rest, keys);
   }
 }
 template <class K>
@@ -148,6 +192,78 @@ void keep_better(std::span<Entry<K>> sorted, std::span<const Entry<K>> others) {
   }
 }
 
+template <class K>
+K least_of_group(const K* keys) {
+  K least = keys[0];
+  for (std::int64_t i = 1; i < kGroup; ++i) least = keys[i] < least ? keys[i] : least;
+  return least;
+}
+
+// The least of the entries that went by, ascending. Without branches: which place an entry gets is not to be foreseen.
+template <class K>
+class Least {
+ public:
+  explicit Least(std::size_t kept) : kept_(kept) { entries_.fill({std::numeric_limits<K>::max(), std::numeric_limits<std::uint32_t>::max()}); }
+  K worst() const { return entries_[kept_ - 1].key; }
+  void take(Entry<K> e) {
+    for (std::size_t i = 0; i < kept_; ++i) {
+      const Entry<K> other = entries_[i];
+      const bool before = e.key < other.key || (e.key == other.key && e.position < other.position);
+      entries_[i] = {before ? e.key : other.key, before ? e.position : other.position};
+      e = {before ? other.key : e.key, before ? other.position : e.position};
+    }
+  }
+  void give(std::span<Entry<K>> to) const { std::copy_n(entries_.begin(), to.size(), to.begin()); }
+
+ private:
+  std::size_t kept_;
+  std::array<Entry<K>, kInserted> entries_;
+};
+// Key and position as one number.
+template <>
+class Least<std::uint32_t> {
+ public:
+  explicit Least(std::size_t kept) : kept_(kept) { entries_.fill(std::numeric_limits<std::uint64_t>::max()); }
+  std::uint32_t worst() const { return static_cast<std::uint32_t>(entries_[kept_ - 1] >> 32); }
+  void take(Entry<std::uint32_t> e) {
+    std::uint64_t x = static_cast<std::uint64_t>(e.key) << 32 | e.position;
+    for (std::size_t i = 0; i < kept_; ++i) {
+      const std::uint64_t other = entries_[i];
+      entries_[i] = std::min(x, other);
+      x = std::max(x, other);
+    }
+  }
+  void give(std::span<Entry<std::uint32_t>> to) const {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = {static_cast<std::uint32_t>(entries_[i] >> 32), static_cast<std::uint32_t>(entries_[i])};
+  }
+
+ private:
+  std::size_t kept_;
+  std::array<std::uint64_t, kInserted> entries_;
+};
+
+// The first of a line's elements [begin, end) as sorted entries. Needs: as many elements as `kept` has, or more; some, at most kInserted.
+template <class K>
+void keep_of_line(const std::byte* line, std::int64_t stride, const Key& key, std::int64_t begin, std::int64_t end, std::span<Entry<K>> kept) {
+  Least<K> least(kept.size());
+  std::array<K, kStretch> keys;
+  std::int64_t missing = std::ssize(kept);  // so many are taken whatever they are
+  for (std::int64_t at = begin; at < end; at += kStretch) {
+    const std::int64_t n = std::min(kStretch, end - at);
+    take_stretch(line + at * stride, stride, key, n, keys.data());
+    for (std::int64_t group = 0; group < n; group += kGroup) {
+      const K* const own = keys.data() + group;
+      if (missing == 0 && group + kGroup <= n && least_of_group(own) >= least.worst()) continue;
+      for (std::int64_t i = 0; i < std::min(kGroup, n - group); ++i) {
+        if (missing == 0 && own[i] >= least.worst()) continue;
+        least.take({own[i], static_cast<std::uint32_t>(at + group + i)});
+        missing -= missing > 0;
+      }
+    }
+  }
+  least.give(kept);
+}
+
 // The first `kept` of the sorted entries, at their places.
 template <class K>
 void keep_first(std::span<Entry<K>> entries, std::int64_t kept) {
@@ -189,7 +305,7 @@ void move(const std::byte* from, const Array& source, std::byte* to, const Array
 // Where a line begins in an array.
 inline std::byte* start_of(const View& v, void* const* arrays, std::int64_t array, std::int64_t line) {
   const std::int64_t* strides = v.strides + array * v.header.outer_rank;
-  std::int64_t offset = 0;
+  std::int64_t offset = v.arrays[array].start;
   for (std::int64_t d = v.header.outer_rank; d-- > 0;) {
     offset += line % v.dims[d] * strides[d];
     line /= v.dims[d];
@@ -205,12 +321,16 @@ void give(const View& v, void* const* arrays, std::int64_t line, std::int64_t fi
     const Array& a = v.arrays[array];
     return start_of(v, arrays, array, line) + first * a.stride * a.width;
   };
-  for (std::int64_t k = 0; k < h.operands; ++k)
-    move(start_of(v, arrays, k, line), v.arrays[k], at(h.operands + k), v.arrays[h.operands + k], entries);
-  if (h.results == h.operands) return;
-  std::byte* to = at(2 * h.operands);
-  const std::int64_t stride = v.arrays[2 * h.operands].stride * 4;
-  for (std::size_t i = 0; i < entries.size(); ++i) std::memcpy(to + static_cast<std::int64_t>(i) * stride, &entries[i].position, 4);
+  for (std::int64_t r = h.operands; r < h.operands + h.results; ++r) {
+    const Array& array = v.arrays[r];
+    if (array.source >= 0) {
+      move(start_of(v, arrays, array.source, line), v.arrays[array.source], at(r), array, entries);
+      continue;
+    }
+    std::byte* const to = at(r);
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      std::memcpy(to + static_cast<std::int64_t>(i) * array.stride * 4, &entries[i].position, 4);
+  }
 }
 
 }  // namespace hloom::library::sorting

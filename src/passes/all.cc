@@ -29,6 +29,7 @@
 #include "passes/remove_dead.h"
 #include "passes/remove_markers.h"
 #include "passes/separate_memory_spaces.h"
+#include "passes/shorten_sorts.h"
 #include "passes/shrink_loops.h"
 #include "passes/simplify_algebra.h"
 #include "passes/simplify_conditionals.h"
@@ -73,6 +74,7 @@ constexpr Pass kAll[] = {
     {"remove-dead", remove_dead, "remove instructions and computations that nothing needs"},
     {"remove-markers", remove_markers, "drop custom calls that only mark a value"},
     {"separate-memory-spaces", separate_memory_spaces, "copy values that would lie in two memory spaces at once"},
+    {"shorten-sorts", shorten_sorts, "put sorts of which a few elements are used into fusions with what takes those"},
     {"shrink-loops", shrink_loops, "take invariant, equal and unneeded leaves out of loops"},
     {"simplify-algebra", simplify_algebra, "simplify elementwise ops where every bit stays"},
     {"simplify-conditionals", simplify_conditionals, "inline known, equal and small branches; drop unused results"},

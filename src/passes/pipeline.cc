@@ -88,7 +88,7 @@ Expected<Changed> run_standard(hlo::Module& module, const RunOptions& options) {
     const Changed placed = TRY(run_placement(module, options));
     return expanded | fitted | placed;
   }
-  constexpr std::array<std::string_view, 12> kLast = {"remove-barriers",
+  constexpr std::array<std::string_view, 13> kLast = {"remove-barriers",
                                                      "simplify-tuples",
                                                      "remove-dead",  // what is dead must not count for layouts
                                                      "simplify-convolutions",
@@ -97,6 +97,7 @@ Expected<Changed> run_standard(hlo::Module& module, const RunOptions& options) {
                                                      "split-windows",
                                                      "assign-layouts",
                                                      "split-reduces",
+                                                     "shorten-sorts",
                                                      "bitcast-reshapes",
                                                      "cse",
                                                      "remove-dead"};

@@ -64,6 +64,22 @@ Instruction* slice_of_concatenate(Instruction& i) {
   return nullptr;
 }
 
+// What is read is turned, not all.
+Instruction* slice_of_reverse(Instruction& i) {
+  const Instruction* turned = i.operand(0);
+  hlo::SliceAttr a = i.attr<hlo::SliceAttr>();
+  if (i.shape().num_elements() == 0) return nullptr;
+  for (const std::int64_t d : turned->dimensions()) {
+    const std::int64_t n = turned->shape().dim(d), last = last_read(a, d, i.shape().dim(d));
+    a.limits[at(d)] = n - a.starts[at(d)];
+    a.starts[at(d)] = n - 1 - last;
+  }
+  Make make(i);
+  Instruction* result = make.op(Opcode::Reverse, i.shape(), {make.slice(turned->operand(0), std::move(a))});
+  result->set_dimensions(turned->dimensions());
+  return result;
+}
+
 // Nothing of the padding is read.
 Instruction* slice_of_pad(Instruction& i) {
   const Instruction* padded = i.operand(0);
@@ -112,6 +128,7 @@ Instruction* slice(Instruction& i) {
     case Opcode::Broadcast: return slice_of_broadcast(i);
     case Opcode::Concatenate: return slice_of_concatenate(i);
     case Opcode::Pad: return slice_of_pad(i);
+    case Opcode::Reverse: return slice_of_reverse(i);
     case Opcode::DynamicUpdateSlice: return slice_of_update(i);
     default: return nullptr;
   }
