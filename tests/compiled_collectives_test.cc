@@ -263,7 +263,7 @@ class Generator {
       for (const Dims& d : of) texts.push_back(array(d));
       return tuple(texts);
     };
-    switch (r_.number(0, 11)) {
+    switch (r_.number(0, 12)) {
       case 0: {
         make_reducer();
         const std::string shape = arrays(shapes);
@@ -324,6 +324,7 @@ class Generator {
       }
       case 9: return permute_of_slices();
       case 10: return ragged();
+      case 11: return transfers();
       default: {
         make_reducer();
         const std::string to = arrays(shapes);
@@ -377,6 +378,37 @@ class Generator {
     if (r_.chance(2)) return out + "  ROOT r = " + result + " collective-permute" + of;
     return out + "  s = (" + input + ", " + result + ", u32[], u32[]) collective-permute-start" + of + "  ROOT r = " + result +
            " collective-permute-done(s)\n";
+  }
+
+  // One array around, and what came further on.
+  std::string transfers() {
+    const bool of_partitions = partitions_ > 1 && r_.chance(2);
+    const std::int64_t ids = of_partitions || replicas_ == 1 ? partitions_ : replicas_;
+    std::vector<std::int64_t> from(static_cast<std::size_t>(ids)), to(from.size());
+    std::iota(from.begin(), from.end(), 0);
+    std::iota(to.begin(), to.end(), 0);
+    std::shuffle(from.begin(), from.end(), r_.engine());
+    std::shuffle(to.begin(), to.end(), r_.engine());
+    std::string list;
+    for (std::int64_t k = r_.number(0, ids); k-- > 0;)
+      list += (list.empty() ? "{" : ",{") + std::to_string(from[static_cast<std::size_t>(k)]) + "," +
+              std::to_string(to[static_cast<std::size_t>(k)]) + "}";
+    const bool has_channels = of_partitions || replicas_ == 1 || partitions_ == 1;  // else replicas are meant
+    const std::string channel = has_channels ? ", channel_id=1" : "";
+    const std::string recv_channel = has_channels && r_.chance(2) ? ", channel_id=2" : channel;  // no send has it
+    const std::string pairs = ", frontend_attributes={_xla_send_recv_source_target_pairs=\"{" + list + "}\"}\n";
+    const std::string list_of = operands({dims()}), shape = parameters_[0], third = "(" + shape + ", u32[], token[])";
+    std::string out = "  t = token[] after-all()\n";
+    for (int k = 0; k < 2; ++k) {
+      const std::string n = std::to_string(k), value = k == 0 ? list_of : "v0", token = k == 0 ? "t" : "t0";
+      out += "  recv" + n + " = " + third + " recv(" + token + ")" + recv_channel + pairs;
+      out += "  send" + n + " = " + third + " send(" + value + ", " + token + ")" + channel + pairs;
+      out += "  done" + n + " = (" + shape + ", token[]) recv-done(recv" + n + ")" + recv_channel + "\n";
+      out += "  sent" + n + " = token[] send-done(send" + n + ")" + channel + "\n";
+      out += "  v" + n + " = " + shape + " get-tuple-element(done" + n + "), index=0\n";
+      out += "  t" + n + " = token[] get-tuple-element(done" + n + "), index=1\n";
+    }
+    return out + "  ROOT r = (" + shape + ", " + shape + ") tuple(v0, v1)\n";
   }
 
   // The same offsets and sizes on all devices.
@@ -515,6 +547,59 @@ TEST(CompiledCollectives, C122GroupsOfOneTwoAndThreeOfSixReplicas) {
       EXPECT_EQ(arrays::compare_results(got[k], one, {&same, 1}), std::nullopt) << "replica " << k;
     }
   }
+}
+
+// A pipeline as XLA makes it: each round of a loop ends what the one before began.
+TEST(CompiledCollectives, SendsAndReceivesGoAcrossRounds) {
+  const std::string pairs = ", frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2},{2,3},{3,0}}}\n";
+  const std::string one = "(s32[3], u32[], token[])", state = "(u32[], s32[3], " + one + ", " + one + ")";
+  const std::string text =
+      "HloModule m, num_partitions=4\ncond {\n  p = " + state + " parameter(0)\n  i = u32[] get-tuple-element(p), index=0\n"
+      "  three = u32[] constant(3)\n  ROOT less = pred[] compare(i, three), direction=LT\n}\n"
+      "body {\n  p = " + state + " parameter(0)\n  i = u32[] get-tuple-element(p), index=0\n  sum = s32[3] get-tuple-element(p), index=1\n"
+      "  sending = " + one + " get-tuple-element(p), index=2\n  receiving = " + one + " get-tuple-element(p), index=3\n"
+      "  sent = token[] send-done(sending), channel_id=1\n  came = (s32[3], token[]) recv-done(receiving), channel_id=1\n"
+      "  got = s32[3] get-tuple-element(came), index=0\n  t = token[] get-tuple-element(came), index=1\n"
+      "  next = s32[3] add(sum, got)\n  send = " + one + " send(got, t), channel_id=1" + pairs +
+      "  recv = " + one + " recv(t), channel_id=1" + pairs + "  c = u32[] constant(1)\n  j = u32[] add(i, c)\n"
+      "  ROOT q = " + state + " tuple(j, next, send, recv)\n}\n"
+      "ENTRY e {\n  x = s32[3] parameter(0)\n  z = u32[] constant(0)\n  t = token[] after-all()\n"
+      "  send = " + one + " send(x, t), channel_id=1" + pairs + "  recv = " + one + " recv(t), channel_id=1" + pairs +
+      "  init = " + state + " tuple(z, x, send, recv)\n  w = " + state + " while(init), condition=cond, body=body\n"
+      "  sending = " + one + " get-tuple-element(w), index=2\n  receiving = " + one + " get-tuple-element(w), index=3\n"
+      "  sent = token[] send-done(sending), channel_id=1\n  came = (s32[3], token[]) recv-done(receiving), channel_id=1\n"
+      "  sum = s32[3] get-tuple-element(w), index=1\n  got = s32[3] get-tuple-element(came), index=0\n"
+      "  ROOT r = (s32[3], s32[3]) tuple(sum, got)\n}\n";
+  Random random(5);
+  ByDevice arguments;
+  for (std::int32_t k = 0; k < 4; ++k) arguments.push_back({s32({1 << (4 * k), k, 5})});
+  expect_equal(text, arguments);
+  // All sums are of everybody's; what comes last is one's own.
+  const ByDevice got = compiled(text, arguments, 2, true);
+  for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_EQ(got[k][0].data<std::int32_t>()[0], 0x1111);
+    EXPECT_EQ(got[k][1].data<std::int32_t>()[0], 1 << (4 * k));
+  }
+}
+
+// A receive that nobody sends to is an error that says where each waits.
+TEST(CompiledCollectives, AReceiveWithoutASendIsAnError) {
+  const std::string pairs = ", channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,0}}}\n";
+  const std::string text =
+      "HloModule m, replica_count=2\nENTRY e {\n  t = token[] after-all()\n  receiving = (s32[3], u32[], token[]) recv(t)" + pairs +
+      "  came = (s32[3], token[]) recv-done(receiving), channel_id=1\n  ROOT r = s32[3] get-tuple-element(came), index=0\n}\n";
+  auto module = compiler::read_program(text);
+  ASSERT_TRUE(module);
+  auto program = compiler::compile(std::move(*module), {});
+  ASSERT_TRUE(program) << program.error().message();
+  const std::vector<Shape> results = compiler::result_leaves(*program->module);
+  const auto executor = runtime::Executor::create(std::move(program->program));
+  ASSERT_TRUE(executor);
+  const runtime::Devices devices(**executor, 2);
+  const auto values = compiler::execute_literals(devices, {}, results, ByDevice(2));
+  ASSERT_FALSE(values);
+  EXPECT_NE(values.error().message().find("device 0 waits at came, device 1 waits at came"), std::string::npos)
+      << values.error().message();
 }
 
 TEST(CompiledCollectives, RaggedExchanges) {

@@ -35,6 +35,7 @@ std::size_t find(std::vector<std::size_t>& parent, std::size_t i) {
 
 std::int64_t Operation::num_operands() const {
   if (kind == Kind::Ragged) return 6;
+  if (kind == Kind::Send || kind == Kind::Take) return 0;
   return static_cast<std::int64_t>(arrays.size()) + (root_is_data ? 1 : 0);
 }
 
@@ -69,6 +70,17 @@ void set_pairs(Operation& operation, const std::vector<std::pair<std::int64_t, s
   for (std::size_t k = 0; k < n; ++k) joined[find(parent, k)].push_back(static_cast<std::int64_t>(k));
   std::erase_if(joined, [](const auto& group) { return group.empty(); });
   set_groups(operation, std::move(joined), num_devices);
+}
+
+void set_transfer(Operation& operation, const std::vector<std::pair<std::int64_t, std::int64_t>>& pairs,
+                  std::int64_t num_devices) {
+  set_groups(operation, {}, num_devices);
+  operation.sources.assign(static_cast<std::size_t>(num_devices), -1);
+  operation.targets = operation.sources;
+  for (const auto& [source, target] : pairs) {
+    operation.sources[static_cast<std::size_t>(target)] = source;
+    operation.targets[static_cast<std::size_t>(source)] = target;
+  }
 }
 
 std::optional<std::string> difference(const Operation& a, const Operation& b) {

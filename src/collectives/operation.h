@@ -21,6 +21,8 @@ enum class Kind : std::uint8_t {
   Broadcast,      ///< the root's array, zeros for devices in no group
   Reduce,         ///< the fold for the root, zeros for the others
   Ragged,         ///< rows of everybody's array; how many, from where and to where is data
+  Send,           ///< no meeting: leaves copies of the arrays for the target
+  Take,           ///< no meeting: what the source left first, zeros without a source
 };
 
 /// Folds pieces of the members of a group: buffers are one operand for each member in the order of ranks, then
@@ -52,7 +54,9 @@ struct Operation {
   Kind kind = Kind::AllGather;
   std::vector<std::vector<std::int64_t>> groups;  ///< devices that exchange data, in the order of their ranks
   std::vector<Member> members;                    ///< by device
-  std::vector<std::int64_t> sources;              ///< Permute: by device the one it receives from, or -1
+  std::vector<std::int64_t> sources;              ///< Permute, Take: by device the one it receives from, or -1
+  std::vector<std::int64_t> targets;              ///< Send: by device the one that it sends to, or -1
+  std::int64_t mailbox = 0;                       ///< Send, Take: those of one mailbox meet, for each pair of devices in their order
   std::vector<Array> arrays;                      ///< Exchange: one for each member
   /// Broadcast, Reduce: behind the other operands stands one integer, the device that is root; else rank 0 is.
   bool root_is_data = false;
@@ -63,7 +67,7 @@ struct Operation {
   std::int64_t row_bytes = 0;           ///< Ragged
   std::int64_t input_rows = 0, output_rows = 0;
 
-  std::int64_t num_operands() const;    ///< buffers in front of the results
+  std::int64_t num_operands() const;    ///< buffers in front of the results; of Send the arrays stand where results do
   const Member& member(std::int64_t device) const { return members[static_cast<std::size_t>(device)]; }
   /// The devices that this one meets; empty if it is in no group.
   const std::vector<std::int64_t>& group_of(std::int64_t device) const;
@@ -75,6 +79,9 @@ void set_groups(Operation&, std::vector<std::vector<std::int64_t>> groups, std::
 /// Sets sources from pairs of devices (source, target). Devices that pairs join, directly or over others, are a group;
 /// the rest meets nobody. Needs: each target at most once. Cost: the number of devices and pairs.
 void set_pairs(Operation&, const std::vector<std::pair<std::int64_t, std::int64_t>>& pairs, std::int64_t num_devices);
+
+/// Sets sources and targets for Send and Take. Needs: each source and each target at most once.
+void set_transfer(Operation&, const std::vector<std::pair<std::int64_t, std::int64_t>>& pairs, std::int64_t num_devices);
 
 /// What differs in what two participants take for the same collective, in words; nothing if they agree.
 std::optional<std::string> difference(const Operation& a, const Operation& b);

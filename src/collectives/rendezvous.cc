@@ -1,5 +1,7 @@
 #include "collectives/rendezvous.h"
 
+#include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include "base/check.h"
@@ -21,6 +23,14 @@ constexpr std::size_t kNamed = 8;  // devices that a message lists
 std::uint64_t stage_of(std::uint64_t round, std::uint64_t part) { return 4 * round + part; }
 std::uint64_t part_of(std::uint64_t stage) { return stage % 4; }
 
+std::int64_t bytes(const Array& array) { return array.rows * array.piece_bytes; }
+
+std::int64_t total_bytes(const Operation& operation) {
+  std::int64_t total = 0;
+  for (const Array& array : operation.arrays) total += bytes(array);
+  return total;
+}
+
 void pause_processor() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -30,6 +40,11 @@ void pause_processor() {
 }
 
 }  // namespace
+
+void clear(const Operation& operation, Rendezvous::Buffers arrays) {
+  for (std::size_t k = 0; k < operation.arrays.size(); ++k)
+    if (const std::int64_t size = bytes(operation.arrays[k]); size > 0) std::memset(arrays[k], 0, static_cast<std::size_t>(size));
+}
 
 Rendezvous::Rendezvous(std::int64_t num_devices, std::int64_t num_operations)
     : num_operations_(num_operations),
@@ -46,6 +61,7 @@ void Rendezvous::begin(std::chrono::milliseconds timeout, bool spin) {
   failed_.store(false, std::memory_order_relaxed);
   error_.reset();
   ended_ = 0;
+  for (auto& [key, box] : mail_) box.clear();
   for (Device& device : devices_) {
     device.ended = false;
     device.last.store(nullptr, std::memory_order_relaxed);
@@ -122,29 +138,95 @@ bool Rendezvous::spin_until(std::int64_t member, const Operation& operation, std
   return false;
 }
 
+// With the mutex: until it has come, or the run has an error.
+template <typename Come, typename TooLate>
+void Rendezvous::sleep(std::unique_lock<std::mutex>& lock, Device& me, const Come& has_come, const TooLate& too_late) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout_;
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  while (!has_come() && !error_) {
+    if (all_wait_in_vain()) {
+      fail_locked(waits_in_vain());
+    } else if (timeout_.count() == 0) {
+      me.wake.wait(lock);
+    } else if (me.wake.wait_until(lock, deadline) == std::cv_status::timeout && !has_come() && !error_) {
+      fail_locked(too_late());
+    }
+  }
+  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  me.waits_for = -1;
+  me.waits_for_mail = nullptr;
+  me.waits_at = nullptr;
+}
+
 std::optional<Error> Rendezvous::sleep_until(std::int64_t device, const Operation& operation, std::int64_t member,
                                              std::uint64_t stage) {
-  const auto deadline = std::chrono::steady_clock::now() + timeout_;
   Device& me = of(device);
   std::unique_lock<std::mutex> lock(mutex_);
   me.waits_at = &operation;
   me.waits_for = member;
   me.waits_for_stage = stage;
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  while (!has_come(member, operation, stage) && !error_) {
-    if (all_wait_in_vain()) {
-      fail_locked(waits_in_vain());
-    } else if (timeout_.count() == 0) {
-      me.wake.wait(lock);
-    } else if (me.wake.wait_until(lock, deadline) == std::cv_status::timeout && !has_come(member, operation, stage) &&
-               !error_) {
-      fail_locked(too_late(device, operation, stage));
-    }
+  const auto come = [&] { return has_come(member, operation, stage); };
+  sleep(lock, me, come, [&] { return too_late(device, operation, stage); });
+  return come() ? std::nullopt : error_;
+}
+
+Mailbox& Rendezvous::mailbox(const Operation& operation, std::int64_t source, std::int64_t target) {
+  return mail_[{operation.mailbox, source, target}];
+}
+
+Expected<> Rendezvous::send(std::int64_t device, const Operation& operation, Buffers arrays) {
+  if (failed()) return error();
+  of(device).last.store(&operation, std::memory_order_relaxed);
+  const std::int64_t target = operation.targets[static_cast<std::size_t>(device)];
+  if (target < 0) return {};
+  std::unique_lock<std::mutex> lock(mutex_);
+  Mailbox& box = mailbox(operation, device, target);
+  Mailbox::Bytes message = box.spare();
+  lock.unlock();
+  message.resize(static_cast<std::size_t>(total_bytes(operation)));
+  std::byte* to = message.data();
+  for (std::size_t k = 0; k < operation.arrays.size(); ++k) {
+    const auto size = static_cast<std::size_t>(bytes(operation.arrays[k]));
+    if (size > 0) std::memcpy(to, arrays[k], size);
+    to += size;
   }
-  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-  me.waits_for = -1;
-  me.waits_at = nullptr;
-  return has_come(member, operation, stage) ? std::nullopt : error_;
+  lock.lock();
+  box.push(std::move(message));
+  if (of(target).waits_for_mail == &box) of(target).wake.notify_one();
+  return {};
+}
+
+Expected<> Rendezvous::take(std::int64_t device, const Operation& operation, Buffers arrays) {
+  if (failed()) return error();
+  Device& me = of(device);
+  me.last.store(&operation, std::memory_order_relaxed);
+  const std::int64_t source = operation.sources[static_cast<std::size_t>(device)];
+  if (source < 0) {
+    clear(operation, arrays);
+    return {};
+  }
+  std::unique_lock<std::mutex> lock(mutex_);
+  Mailbox& box = mailbox(operation, source, device);
+  me.waits_at = &operation;
+  me.waits_for_mail = &box;
+  sleep(lock, me, [&] { return !box.empty(); }, [&] { return too_late(device, operation, whereabouts(source)); });
+  if (box.empty()) return *error_;
+  Mailbox::Bytes message = box.pop();
+  lock.unlock();
+  if (std::ssize(message) != total_bytes(operation)) {
+    fail(base::fail(Code::InvalidArgument, operation.name, ": device ", device, " takes ", total_bytes(operation),
+                    " bytes, device ", source, " sent ", message.size()));
+    return error();
+  }
+  const std::byte* from = message.data();
+  for (std::size_t k = 0; k < operation.arrays.size(); ++k) {
+    const auto size = static_cast<std::size_t>(bytes(operation.arrays[k]));
+    if (size > 0) std::memcpy(arrays[k], from, size);
+    from += size;
+  }
+  lock.lock();
+  box.give_back(std::move(message));
+  return {};
 }
 
 Expected<> Rendezvous::check_agreement(std::int64_t device, const Operation& operation) {
@@ -161,8 +243,10 @@ Expected<> Rendezvous::check_agreement(std::int64_t device, const Operation& ope
 // With the mutex: nobody runs, and nobody who sleeps has what it waits for.
 bool Rendezvous::all_wait_in_vain() {
   if (sleepers_.load(std::memory_order_seq_cst) + ended_ != num_devices()) return false;
-  for (const Device& device : devices_)
+  for (const Device& device : devices_) {
     if (device.waits_for >= 0 && has_come(device.waits_for, *device.waits_at, device.waits_for_stage)) return false;
+    if (device.waits_for_mail != nullptr && !device.waits_for_mail->empty()) return false;
+  }
   return true;
 }
 
@@ -187,7 +271,7 @@ std::string Rendezvous::whereabouts(std::int64_t device) {
   const Device& d = of(device);
   std::string text = "device " + std::to_string(device);
   if (d.ended) return text + " has ended";
-  if (d.waits_for >= 0) return text + " waits at " + d.waits_at->name;
+  if (d.waits_at != nullptr) return text + " waits at " + d.waits_at->name;
   const Operation* last = d.last.load(std::memory_order_relaxed);
   return text + (last == nullptr ? " has met nobody yet" : " was last at " + last->name);
 }
@@ -207,8 +291,12 @@ Error Rendezvous::too_late(std::int64_t device, const Operation& operation, std:
     if (has_come(member, operation, stage) || ++count > kNamed) continue;
     missing += (count > 1 ? ", " : "") + whereabouts(member);
   }
+  return too_late(device, operation, missing + (count > kNamed ? ", …" : ""));
+}
+
+Error Rendezvous::too_late(std::int64_t device, const Operation& operation, const std::string& missing) const {
   return base::fail(Code::DeadlineExceeded, operation.name, ": device ", device, " has waited ", timeout_.count(),
-                    " ms for the other participants; missing: ", missing, count > kNamed ? ", …" : "");
+                    " ms for the other participants; missing: ", missing);
 }
 
 void Rendezvous::end(std::int64_t device) {

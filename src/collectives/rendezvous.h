@@ -3,19 +3,24 @@
 //   TRY(meeting.arrive(device, operation, buffers));       // the operands are ready; returns at once
 //   auto members = TRY(meeting.wait(device, operation));   // everybody's buffers: work on them
 //   TRY(meeting.leave(device, operation));                 // all have worked; buffers are one's own again
+//
+// A send and a take are no meeting: who sends goes on, who takes waits for him alone.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "collectives/mailbox.h"
 #include "collectives/operation.h"
 #include "hloom/error.h"
 
@@ -53,6 +58,13 @@ class Rendezvous {
   /// Says that the device's work is done and waits until the group's is. Errors: the run's.
   Expected<> leave(std::int64_t device, const Operation&);
 
+  /// Of a Send: leaves copies of the arrays for the device's target, if it has one. Errors: the run's.
+  Expected<> send(std::int64_t device, const Operation&, Buffers arrays);
+  /// Of a Take: waits for what the device's source sends it and copies it into the arrays; zeros without a source.
+  /// Errors: the run's; InvalidArgument if other arrays were sent or devices wait in vain; DeadlineExceeded, naming the source and
+  /// where it was last.
+  Expected<> take(std::int64_t device, const Operation&, Buffers arrays);
+
   /// Ends the run for all with an error, unless it has one.
   void fail(Error);
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -78,6 +90,7 @@ class Rendezvous {
     const Operation* waits_at = nullptr;
     std::int64_t waits_for = -1;
     std::uint64_t waits_for_stage = 0;
+    const Mailbox* waits_for_mail = nullptr;
     bool ended = true;
     std::atomic<const Operation*> last = nullptr;  ///< where it came last
     std::vector<Buffers> members;  ///< its own: what wait() gave
@@ -96,11 +109,15 @@ class Rendezvous {
   Expected<> await_all(std::int64_t device, const Operation&, std::uint64_t stage);
   bool spin_until(std::int64_t member, const Operation&, std::uint64_t stage);
   std::optional<Error> sleep_until(std::int64_t device, const Operation&, std::int64_t member, std::uint64_t stage);
+  template <typename Come, typename TooLate>
+  void sleep(std::unique_lock<std::mutex>&, Device&, const Come& has_come, const TooLate& too_late);
+  Mailbox& mailbox(const Operation&, std::int64_t source, std::int64_t target);
   Expected<> check_agreement(std::int64_t device, const Operation&);
   bool all_wait_in_vain();
   void fail_locked(Error);
   Error waits_in_vain();
   Error too_late(std::int64_t device, const Operation&, std::uint64_t stage);
+  Error too_late(std::int64_t device, const Operation&, const std::string& missing) const;
   std::string whereabouts(std::int64_t device);
 
   const std::int64_t num_operations_;
@@ -113,6 +130,10 @@ class Rendezvous {
   mutable std::mutex mutex_;
   std::int64_t ended_ = 0;
   std::optional<Error> error_;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Mailbox> mail_;  ///< by mailbox, source and target
 };
+
+/// Of a Take without a source: writes zeros to the arrays.
+void clear(const Operation&, Rendezvous::Buffers arrays);
 
 }  // namespace hloom::collectives

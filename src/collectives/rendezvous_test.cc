@@ -218,6 +218,89 @@ TEST(Rendezvous, NobodyReadsTheMemoryOfOneThatHasEnded) {
   EXPECT_EQ(seen, 7);
 }
 
+Operation transfer(std::string name, Kind kind, std::int64_t number, std::int64_t bytes = 8) {
+  Operation o;
+  o.name = std::move(name);
+  o.number = number;
+  o.kind = kind;
+  o.mailbox = 1;
+  set_transfer(o, {{0, 1}, {1, 0}}, 3);
+  o.arrays.push_back({1, bytes, {}});
+  return o;
+}
+
+Expected<> send(Rendezvous& meeting, std::int64_t device, const Operation& o, std::int64_t value) {
+  void* const buffers[] = {&value};
+  return meeting.send(device, o, buffers);
+}
+
+Expected<std::int64_t> take(Rendezvous& meeting, std::int64_t device, const Operation& o) {
+  std::int64_t value = -1;
+  void* const buffers[] = {&value};
+  TRY(meeting.take(device, o, buffers));
+  return value;
+}
+
+// One that sends does not wait, and what it sent is a copy. A device without a source gets zeros.
+TEST(Rendezvous, TakesWhatWasSentInItsOrder) {
+  const Operation out = transfer("out", Kind::Send, 0), in = transfer("in", Kind::Take, 1);
+  Rendezvous meeting(3, 2);
+  for (int run = 0; run < 2; ++run) {
+    meeting.begin();
+    std::atomic<int> wrong = 0;
+    on_threads(everyone(3), [&](std::int64_t device) {
+      for (std::int64_t round = 0; round < 50; ++round) {
+        for (std::int64_t k = 0; k < 3; ++k)
+          if (!send(meeting, device, out, 100 * round + 10 * k + device)) ++wrong;
+        for (std::int64_t k = 0; k < 3; ++k) {
+          const auto got = take(meeting, device, in);
+          if (!got || *got != (device == 2 ? 0 : 100 * round + 10 * k + 1 - device)) ++wrong;
+        }
+      }
+      if (!send(meeting, device, out, 7)) ++wrong;  // nobody takes it: the next run does not find it
+      meeting.end(device);
+    });
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST(Rendezvous, NamesWhoDoesNotSendInTime) {
+  const Operation in = transfer("in", Kind::Take, 0), all = operation("all", Kind::AllGather, {{0, 2}, {1}}, 3, 1);
+  Rendezvous meeting(3, 2);
+  meeting.begin(milliseconds(20));
+  const auto late = take(meeting, 1, in);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Code::DeadlineExceeded);
+  EXPECT_THAT(late.error().message(), HasSubstr("in: device 1 has waited 20 ms"));
+  EXPECT_THAT(late.error().message(), HasSubstr("missing: device 0 has met nobody yet"));
+  for (const std::int64_t device : everyone(3)) meeting.end(device);
+}
+
+TEST(Rendezvous, TellsAtOnceThatNobodySends) {
+  const Operation in = transfer("in", Kind::Take, 0);
+  Rendezvous meeting(3, 1);
+  meeting.begin(milliseconds(0));
+  std::atomic<int> named = 0;
+  on_threads(everyone(3), [&](std::int64_t device) {
+    const auto got = take(meeting, device, in);
+    if (!got && got.error().message().find("device 0 waits at in, device 1 waits at in, device 2 has ended") != std::string::npos)
+      ++named;
+    meeting.end(device);
+  });
+  EXPECT_EQ(named, 2);
+}
+
+TEST(Rendezvous, WhatIsSentAndTakenHasOneSize) {
+  const Operation out = transfer("out", Kind::Send, 0), in = transfer("in", Kind::Take, 1, 4);
+  Rendezvous meeting(3, 2);
+  meeting.begin();
+  ASSERT_TRUE(send(meeting, 0, out, 1));
+  const auto got = take(meeting, 1, in);
+  ASSERT_FALSE(got);
+  EXPECT_THAT(got.error().message(), HasSubstr("in: device 1 takes 4 bytes, device 0 sent 8"));
+  for (const std::int64_t device : everyone(3)) meeting.end(device);
+}
+
 TEST(Operation, PairsJoinDevices) {
   Operation o;
   set_pairs(o, {{0, 2}, {5, 2}, {3, 4}, {1, 1}}, 7);

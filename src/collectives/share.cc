@@ -200,7 +200,9 @@ const std::byte* Share::source_of(std::int64_t i) const {
     case Kind::AllReduce:
     case Kind::ReduceScatter:
     case Kind::AllToAll:
-    case Kind::Ragged: break;
+    case Kind::Ragged:
+    case Kind::Send:
+    case Kind::Take: break;
   }
   return operand(rank_, i);
 }

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "hlo/device_transfers.h"
 #include "hlo/participants.h"
 #include "kernels/plan_member_fold.h"
 
@@ -164,6 +165,27 @@ std::vector<std::int64_t> written_leaves(const Instruction& i) {
   std::vector<std::int64_t> written;
   for (std::int64_t k = 0; k < count; ++k) written.push_back(first + k);
   return written;
+}
+
+bool is_device_transfer(const Instruction& i) {
+  if (i.opcode() != Opcode::CustomCall) return false;
+  const std::string& target = i.attr<hlo::CustomCallAttr>().target;
+  return target == hlo::kSendToDevice || target == hlo::kTakeFromDevice;
+}
+
+Expected<collectives::Operation> build_transfer(const Instruction& i, std::int64_t number) {
+  const hlo::DeviceTransfer transfer = TRY(hlo::read_device_transfer(i));
+  const bool takes = i.attr<hlo::CustomCallAttr>().target == hlo::kTakeFromDevice;
+  collectives::Operation operation;
+  operation.name = i.name();
+  operation.number = number;
+  operation.kind = takes ? Kind::Take : Kind::Send;
+  operation.mailbox = transfer.mailbox;
+  const hlo::ModuleConfig& config = i.module().config();
+  collectives::set_transfer(operation, transfer.pairs, config.replica_count * config.num_partitions);
+  for (const Shape* leaf : leaves(takes ? i.shape().element(0) : i.operand(0)->shape()))
+    operation.arrays.push_back({1, leaf->size_bytes(), {}});
+  return operation;
 }
 
 Expected<BuiltCollective> build_collective(const Instruction& i, std::int64_t number) {

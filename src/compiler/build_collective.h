@@ -19,6 +19,12 @@ bool is_collective(const hlo::Instruction&);
 /// Leaves of the result that the collective writes: of a start only those behind its operands and before its context.
 std::vector<std::int64_t> written_leaves(const hlo::Instruction& collective);
 
+/// Whether the instruction is a custom call that sends to another device of the program or takes from one.
+bool is_device_transfer(const hlo::Instruction&);
+
+/// That custom call as an operation. Needs: is_device_transfer(). Errors: InvalidArgument if it is not as passes make it.
+Expected<collectives::Operation> build_transfer(const hlo::Instruction&, std::int64_t number);
+
 struct BuiltCollective {
   collectives::Operation operation;      ///< without the functions of its folds
   std::vector<kernels::Kernel> kernels;  ///< one for each fold of each array, in order

@@ -202,6 +202,7 @@ class ProgramBuilder {
   void note(std::vector<const Instruction*> instructions) { c_.step_instructions.push_back(std::move(instructions)); }
 
   Expected<> step(const Instruction& i, Steps& to) {
+    if (is_device_transfer(i)) return transfer(i, to);
     if (is_routine(i)) return routine(i, to);
     switch (i.opcode()) {
       case Opcode::Fusion: return call(i, to);
@@ -305,6 +306,19 @@ class ProgramBuilder {
       step.part = runtime::Collective::Part::Start;
       started_.emplace(&i, step);
     }
+    note({&i});
+    to.push_back({std::move(step)});
+    return {};
+  }
+
+  Expected<> transfer(const Instruction& i, Steps& to) {
+    collectives::Operation operation = TRY(build_transfer(i, std::ssize(c_.program.collectives)));
+    runtime::Collective step;
+    step.number = static_cast<std::int32_t>(operation.number);
+    const Instruction& value = operation.kind == collectives::Kind::Take ? i : *i.operand(0);
+    for (std::int64_t leaf = 0; leaf < std::ssize(operation.arrays); ++leaf)
+      step.arguments.push_back(to_runtime(c_.assignment.slice(value, leaf)));
+    c_.program.collectives.push_back(std::move(operation));
     note({&i});
     to.push_back({std::move(step)});
     return {};

@@ -288,7 +288,7 @@ TEST_P(Transfers, AWaitCanBeCancelled) {
   stops.join();
 }
 
-TEST_P(Transfers, BetweenDevicesThereAreNone) {
+TEST_P(Transfers, BetweenDevicesSayWhoSendsToWhom) {
   std::vector<HostTransfers> host(1);
   const std::string text = R"(HloModule m
 ENTRY e {

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "compiler/build_collective.h"
 #include "compiler/convolution_problem.h"
 #include "compiler/sort_problem.h"
 #include "hlo/sort_form.h"
@@ -155,7 +156,7 @@ const Instruction& routine_of(const Instruction& step) {
 }
 
 bool is_routine(const Instruction& step) {
-  if (step.opcode() == Opcode::CustomCall) return true;
+  if (step.opcode() == Opcode::CustomCall) return !is_device_transfer(step);
   if (step.opcode() != Opcode::Fusion || step.attr<hlo::FusionAttr>().kind != hlo::FusionKind::Custom) return false;
   const Instruction& root = routine_of(step);
   const auto is_parameter = [](const Instruction* operand) { return read_by_routine(*operand).opcode() == Opcode::Parameter; };

@@ -158,6 +158,7 @@ Expected<Value> custom_call(const Call& call) {
     return top_k(call.array(0), call.shape.element(0).dims().back(), largest, call.shape);
   }
   if (auto transferred = host_transfer(call)) return *std::move(transferred);
+  if (auto transferred = device_transfer(call)) return *std::move(transferred);
   return routine_call(call);
 }
 

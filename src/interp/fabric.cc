@@ -91,4 +91,31 @@ Expected<std::vector<Value>> Fabric::exchange(std::int64_t device, const hlo::In
   return std::move(me.taken);
 }
 
+void Fabric::post(const Mail& mail, Value value) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  mail_[mail].push_back(std::move(value));
+  Device& receiver = of(std::get<2>(mail));
+  if (receiver.state == State::Waiting && receiver.group.empty() && receiver.mail == mail) receiver.state = State::Ready;
+}
+
+Expected<Value> Fabric::take(const Mail& mail, const hlo::Instruction& instruction) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (failure_) return *failure_;
+  const std::int64_t device = std::get<2>(mail);
+  std::deque<Value>& box = mail_[mail];
+  if (box.empty()) {
+    Device& me = of(device);
+    me.state = State::Waiting;
+    me.at = &instruction;
+    me.group.clear();
+    me.mail = mail;
+    pass_turn(device);
+    turn_changed_.wait(lock, [&] { return turn_ == device && of(device).state == State::Ready; });
+    if (failure_) return *failure_;
+  }
+  Value value = std::move(box.front());
+  box.pop_front();
+  return value;
+}
+
 }  // namespace hloom::interp

@@ -3,9 +3,12 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "hlo/instruction.h"
@@ -37,12 +40,20 @@ class Fabric {
   Expected<std::vector<Value>> exchange(std::int64_t device, const hlo::Instruction&,
                                         const std::vector<std::int64_t>& group, Value mine);
 
+  /// Which values meet: a mailbox, the device that sends and the one that receives.
+  using Mail = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
+  /// Leaves a value for the receiver.
+  void post(const Mail&, Value);
+  /// Takes the first value that is there, or waits for one. Errors: as of exchange().
+  Expected<Value> take(const Mail&, const hlo::Instruction&);
+
  private:
   enum class State : std::uint8_t { Ready, Waiting, Ended };
   struct Device {
     State state = State::Ready;
     const hlo::Instruction* at = nullptr;  // while Waiting
-    std::vector<std::int64_t> group;
+    std::vector<std::int64_t> group;  // empty: it waits for `mail`
+    Mail mail;
     Value offer;
     std::vector<Value> taken;
   };
@@ -54,6 +65,7 @@ class Fabric {
   std::mutex mutex_;
   std::condition_variable turn_changed_;
   std::vector<Device> devices_;
+  std::map<Mail, std::deque<Value>> mail_;
   std::int64_t turn_ = 0;
   std::optional<Error> failure_;
 };

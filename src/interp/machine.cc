@@ -73,6 +73,11 @@ Machine::Machine(const Options& options, Place place, Fabric* fabric)
 
 Machine::~Machine() = default;
 
+const hlo::DeviceTransfers& Machine::device_transfers(const hlo::Module& module) {
+  if (!device_transfers_) device_transfers_ = std::make_unique<hlo::DeviceTransfers>(module);
+  return *device_transfers_;
+}
+
 ScalarFunction& Machine::scalar_function(const Computation& computation) {
   auto& function = scalar_functions_[&computation];
   if (!function) function = std::make_unique<ScalarFunction>(*this, computation);

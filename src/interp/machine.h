@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "hlo/device_transfers.h"
 #include "hlo/module.h"
 #include "interp/index.h"
 #include "interp/interpret.h"
@@ -56,6 +57,8 @@ class Machine {
   const Options& options() const { return options_; }
   const Place& place() const { return place_; }
   Fabric* fabric() const { return fabric_; }
+  /// Of the module that it runs.
+  const hlo::DeviceTransfers& device_transfers(const hlo::Module&);
   /// The state of rng and rng-get-and-update-state.
   __extension__ unsigned __int128& rng_state() { return rng_state_; }
 
@@ -81,6 +84,7 @@ class Machine {
   const Options& options_;
   Place place_;
   Fabric* fabric_;
+  std::unique_ptr<hlo::DeviceTransfers> device_transfers_;
   std::int64_t steps_ = 0, depth_ = 0;
   __extension__ unsigned __int128 rng_state_;
   std::unordered_map<const hlo::Computation*, Prepared> prepared_;

@@ -83,6 +83,7 @@ Expected<Value> recv(const Call&);
 Expected<Value> recv_done(const Call&);
 /// What `infeed` and `outfeed` are after the compiler's passes; nothing if it is another custom call.
 std::optional<Expected<Value>> host_transfer(const Call&);
+std::optional<Expected<Value>> device_transfer(const Call&);
 
 // Dynamic sizes (hlo-ops 11): dynamic_sizes.cc
 Expected<Value> get_dimension_size(const Call&);

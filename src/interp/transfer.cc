@@ -1,5 +1,6 @@
 // Transfers between a program and its host (hlo-ops 11).
 #include "base/try.h"
+#include "hlo/device_transfers.h"
 #include "interp/fabric.h"
 #include "interp/ops.h"
 #include "library/attributes.h"
@@ -60,6 +61,14 @@ Expected<Value> take(const Call& call, std::optional<std::int64_t> channel) {
   return assemble(call.shape, arrays, at);
 }
 
+bool fits(const Value& value, const Shape& shape) {
+  if (!value.is_tuple()) return !shape.is_tuple() && compatible(value.array().shape(), shape);
+  if (!shape.is_tuple() || value.elements().size() != shape.elements().size()) return false;
+  for (std::size_t k = 0; k < value.elements().size(); ++k)
+    if (!fits(value.elements()[k], shape.elements()[k])) return false;
+  return true;
+}
+
 void append_arrays(const Value& value, std::vector<const void*>& to) {
   if (!value.is_tuple()) {
     if (value.array().shape().is_array()) to.push_back(value.array().bytes().data());
@@ -77,10 +86,43 @@ Expected<Value> give(const Call& call, std::optional<std::int64_t> channel) {
   return Value(hlo::Literal(Shape::token()));
 }
 
-Expected<std::int64_t> host_channel(const Call& call) {
-  const auto& attr = call.instruction.attr<hlo::TransferAttr>();
-  if (attr.is_host_transfer) return attr.channel_id.value_or(0);
-  return fail(Code::Unimplemented, call.instruction.name(), ": no transfers between devices, only to and from the host");
+bool is_host_transfer(const Call& call) { return call.instruction.attr<hlo::TransferAttr>().is_host_transfer; }
+std::int64_t channel_of(const Call& call) { return call.instruction.attr<hlo::TransferAttr>().channel_id.value_or(0); }
+
+Expected<hlo::DeviceTransfer> device_transfer_of(const Call& call) {
+  return call.machine.device_transfers(call.instruction.module()).of(call.instruction);
+}
+
+Expected<Fabric*> others(const Call& call) {
+  if (call.machine.fabric() != nullptr) return call.machine.fabric();
+  return wrong(call, "runs without the device that it exchanges values with");
+}
+
+Expected<> post(const Call& call, const hlo::DeviceTransfer& transfer) {
+  const std::int64_t device = call.machine.place().device, target = transfer.target_of(device);
+  if (target < 0) return {};
+  Fabric* fabric = TRY(others(call));
+  fabric->post({transfer.mailbox, device, target}, call.operands[0]);
+  return {};
+}
+
+Value zeros(const Shape& shape) {
+  if (!shape.is_tuple()) return Value(hlo::Literal(shape));
+  std::vector<Value> elements;
+  for (const Shape& e : shape.elements()) elements.push_back(zeros(e));
+  return Value::tuple(std::move(elements));
+}
+
+// (value, token): what the device's source sent it, or zeros if it has none.
+Expected<Value> receive(const Call& call, const hlo::DeviceTransfer& transfer) {
+  const std::int64_t device = call.machine.place().device, source = transfer.source_of(device);
+  const Shape& shape = call.shape.element(0);
+  Value token{hlo::Literal(Shape::token())};
+  if (source < 0) return Value::tuple({zeros(shape), std::move(token)});
+  Fabric* fabric = TRY(others(call));
+  Value value = TRY(fabric->take({transfer.mailbox, source, device}, call.instruction));
+  if (!fits(value, shape)) return wrong(call, "receives ", shape, ", and another array was sent");
+  return Value::tuple({std::move(value), std::move(token)});
 }
 
 }  // namespace
@@ -88,24 +130,48 @@ Expected<std::int64_t> host_channel(const Call& call) {
 Expected<Value> infeed(const Call& call) { return take(call, {}); }
 Expected<Value> outfeed(const Call& call) { return give(call, {}); }
 
+namespace {
+
+Expected<> send_to_device(const Call& call) {
+  const hlo::DeviceTransfer transfer = TRY(device_transfer_of(call));
+  return post(call, transfer);
+}
+
+}  // namespace
+
 // (value, context, token)
 Expected<Value> send(const Call& call) {
-  const std::int64_t channel = TRY(host_channel(call));
-  Value token = TRY(give(call, channel));
+  Value token{hlo::Literal(Shape::token())};
+  if (is_host_transfer(call))
+    token = TRY(give(call, channel_of(call)));
+  else
+    TRY(send_to_device(call));
   return Value::tuple({call.operands[0], Value(hlo::Literal(call.shape.element(1))), std::move(token)});
 }
 
 Expected<Value> recv(const Call& call) {
-  TRY(host_channel(call));
-  return Value::tuple({Value(hlo::Literal(call.shape.element(0))), Value(hlo::Literal(call.shape.element(1))), call.operands[0]});
+  if (!is_host_transfer(call)) TRY(device_transfer_of(call));
+  return Value::tuple({zeros(call.shape.element(0)), Value(hlo::Literal(call.shape.element(1))), call.operands[0]});
 }
 
 Expected<Value> send_done(const Call& call) { return call.operands[0].element(2); }
 
-// The value is taken here, so that what the host waits for can be sent after the recv.
+// The value is taken here, so that what the host or another device waits for can be sent after the recv.
 Expected<Value> recv_done(const Call& call) {
-  const std::int64_t channel = TRY(host_channel(call));
-  return take(call, channel);
+  if (is_host_transfer(call)) return take(call, channel_of(call));
+  const hlo::DeviceTransfer transfer = TRY(device_transfer_of(call));
+  return receive(call, transfer);
+}
+
+std::optional<Expected<Value>> device_transfer(const Call& call) {
+  const std::string& target = call.instruction.attr<hlo::CustomCallAttr>().target;
+  if (target != hlo::kSendToDevice && target != hlo::kTakeFromDevice) return std::nullopt;
+  const auto transfer = hlo::read_device_transfer(call.instruction);
+  if (!transfer) return Expected<Value>(transfer.error());
+  if (target == hlo::kTakeFromDevice) return receive(call, *transfer);
+  const Expected<> posted = post(call, *transfer);
+  if (!posted) return Expected<Value>(posted.error());
+  return Expected<Value>(Value(hlo::Literal(Shape::token())));
 }
 
 std::optional<Expected<Value>> host_transfer(const Call& call) {

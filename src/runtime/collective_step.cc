@@ -34,11 +34,21 @@ Expected<> work(const collectives::Operation& what, std::int64_t device, Members
   return {};
 }
 
+// Whom a device of a program on several has to do with; a program on one has no pairs.
+Expected<> transfer(const Device& device, const collectives::Operation& what, collectives::Rendezvous::Buffers arrays) {
+  const bool takes = what.kind == collectives::Kind::Take;
+  if (device.others != nullptr)
+    return takes ? device.others->take(device.number, what, arrays) : device.others->send(device.number, what, arrays);
+  if (takes) collectives::clear(what, arrays);
+  return {};
+}
+
 }  // namespace
 
 Expected<> run_collective(const Device& device, const collectives::Operation& what, Collective::Part part,
                           collectives::Rendezvous::Buffers buffers, ThreadPool& pool, std::vector<void*>& room) {
   using Part = Collective::Part;
+  if (what.kind == collectives::Kind::Send || what.kind == collectives::Kind::Take) return transfer(device, what, buffers);
   const bool alone = device.others == nullptr || what.group_of(device.number).size() < 2;
   if (!alone && part != Part::Done) TRY(device.others->arrive(device.number, what, buffers));
   if (part == Part::Start) return {};

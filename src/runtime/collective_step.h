@@ -18,7 +18,7 @@ struct Device {
   collectives::Rendezvous* others = nullptr;  ///< null: there are none
 };
 
-/// Arrives, waits for the others, works on `pool` and leaves; a start only arrives, a done does the rest. `buffers` are
+/// Sends or takes, if the operation is that. Else arrives, waits for the others, works on `pool` and leaves; a start only arrives, a done does the rest. `buffers` are
 /// those of the operands, then of the results; they stay until the device has left. `room` keeps pointers: the same
 /// vector again allocates nothing. An error is told to the others. Errors: those of the rendezvous and of the share.
 Expected<> run_collective(const Device&, const collectives::Operation&, Collective::Part,
