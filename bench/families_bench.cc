@@ -35,7 +35,7 @@ std::string program(const Case& c, std::int64_t n) {
   const std::int64_t columns = std::min<std::int64_t>(1024, side);
   const std::map<char, std::int64_t> numbers = {{'N', n}, {'S', side}, {'C', columns}, {'R', n / columns}, {'D', 2 * columns},
                                                 {'E', columns + 3}, {'F', columns + 3}, {'G', columns - 3}, {'I', columns - 1}, {'K', n / 256},
-                                                {'L', n / 512}, {'P', n / 16}, {'Q', n / 64}, {'H', std::max<std::int64_t>(1, n / columns / 256)}};
+                                                {'L', n / 512}, {'M', n / 1024}, {'O', n - 8}, {'P', n / 16}, {'Q', n / 64}, {'H', std::max<std::int64_t>(1, n / columns / 256)}};
   const auto in_word = [](char x) { return std::isalnum(static_cast<unsigned char>(x)) != 0 || x == '_'; };
   const std::string head = c.in_place ? " HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\n" : " ";
   const std::string text = head + c.text + " ";

@@ -84,14 +84,24 @@ const Case kCases[] = {
      "ENTRY e { p = f32[1,K,8,32] parameter(0)\n z = f32[] constant(-inf)\n ROOT r = f32[1,K,8,32] reduce-window(p, z), "
      "window={size=1x3x3x1 pad=0_0x1_1x1_1x0_0}, to_apply=max }"},
     {"window/max_15x15", HLOOM_MAX
-     "ENTRY e { p = f32[R,C] parameter(0)\n z = f32[] constant(-inf)\n ROOT r = f32[R,C] reduce-window(p, z), window={size=15x15 pad=7_7x7_7}, to_apply=max }"},
+     "ENTRY e { p = f32[R,C] parameter(0)\n z = f32[] constant(-inf)\n ROOT r = f32[R,C] reduce-window(p, z), window={size=15x15 pad=7_7x7_7}, to_apply=max }",
+     // Windows of 2, 4, 8 and 15 along each dimension: a maximum each, in a multiply-add's place.
+     [](double n) { return 2 * 8 * n; }},
     {"order/sort", HLOOM_LESS "ENTRY e { p = f32[N] parameter(0)\n ROOT r = f32[N] sort(p), dimensions={0}, to_apply=less }"},
     {"order/sort_rows", HLOOM_LESS "ENTRY e { p = f32[R,C] parameter(0)\n ROOT r = f32[R,C] sort(p), dimensions={1}, to_apply=less }"},
     {"order/sort_pairs",
      "less { x = f32[] parameter(0)\n y = f32[] parameter(1)\n v = s32[] parameter(2)\n w = s32[] parameter(3)\n ROOT s = pred[] compare(x, y), direction=LT, "
      "type=TOTALORDER }\n"
      "ENTRY e { p = f32[N] parameter(0)\n i = s32[N] iota(), iota_dimension=0\n ROOT r = (f32[N], s32[N]) sort(p, i), dimensions={0}, is_stable=true, to_apply=less }"},
-    {"order/top_8", "ENTRY e { p = f32[R,C] parameter(0)\n ROOT r = (f32[R,8], s32[R,8]) topk(p), k=8, largest=true }"},
+    // Of rows long beside the eight: then reading them is what takes time at least.
+    {"order/top_8", "ENTRY e { p = f32[M,1024] parameter(0)\n ROOT r = (f32[M,8], s32[M,8]) topk(p), k=8, largest=true }"},
+    {"order/sort_first_8",
+     "less { x = f32[] parameter(0)\n y = f32[] parameter(1)\n v = s32[] parameter(2)\n w = s32[] parameter(3)\n ROOT s = pred[] compare(x, y), direction=LT, "
+     "type=TOTALORDER }\n"
+     "ENTRY e { p = f32[M,1024] parameter(0)\n i = s32[M,1024] iota(), iota_dimension=1\n s = (f32[M,1024], s32[M,1024]) sort(p, i), dimensions={1}, is_stable=true, "
+     "to_apply=less\n a = s32[M,1024] get-tuple-element(s), index=1\n ROOT r = s32[M,8] slice(a), slice={[0:M], [0:8]} }"},
+    {"order/sort_last_8_of_all",
+     HLOOM_LESS "ENTRY e { p = f32[N] parameter(0)\n s = f32[N] sort(p), dimensions={0}, to_apply=less\n ROOT r = f32[8] slice(s), slice={[O:N]} }"},
     {"random/threefry",
      "ENTRY e { p = u64[2] parameter(0)\n ROOT r = (u64[2], u32[N]) rng-bit-generator(p), algorithm=rng_three_fry }"},
     {"random/philox", "ENTRY e { p = u64[3] parameter(0)\n ROOT r = (u64[3], u32[N]) rng-bit-generator(p), algorithm=rng_philox }"},

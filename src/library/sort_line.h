@@ -192,11 +192,12 @@ void keep_better(std::span<Entry<K>> sorted, std::span<const Entry<K>> others) {
   }
 }
 
-template <class K>
-K least_of_group(const K* keys) {
-  K least = keys[0];
-  for (std::int64_t i = 1; i < kGroup; ++i) least = keys[i] < least ? keys[i] : least;
-  return least;
+// Whether one of so many keys is less.
+template <std::int64_t kCount, class K>
+bool some_less(const K* keys, K than) {
+  K some = 0;
+  for (std::int64_t i = 0; i < kCount; ++i) some |= static_cast<K>(keys[i] < than ? 1 : 0);
+  return some != 0;
 }
 
 // The least of the entries that went by, ascending. Without branches: which place an entry gets is not to be foreseen.
@@ -251,9 +252,10 @@ void keep_of_line(const std::byte* line, std::int64_t stride, const Key& key, st
   for (std::int64_t at = begin; at < end; at += kStretch) {
     const std::int64_t n = std::min(kStretch, end - at);
     take_stretch(line + at * stride, stride, key, n, keys.data());
+    if (missing == 0 && n == kStretch && !some_less<kStretch>(keys.data(), least.worst())) continue;
     for (std::int64_t group = 0; group < n; group += kGroup) {
       const K* const own = keys.data() + group;
-      if (missing == 0 && group + kGroup <= n && least_of_group(own) >= least.worst()) continue;
+      if (missing == 0 && group + kGroup <= n && !some_less<kGroup>(own, least.worst())) continue;
       for (std::int64_t i = 0; i < std::min(kGroup, n - group); ++i) {
         if (missing == 0 && own[i] >= least.worst()) continue;
         least.take({own[i], static_cast<std::uint32_t>(at + group + i)});
