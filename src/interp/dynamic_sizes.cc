@@ -156,6 +156,77 @@ Expected<Value> sliced(Machine& machine, const Instruction& i, const Value& crop
   return Value(result.array(), std::move(sizes));
 }
 
+Dims convolved_dims(const hlo::ConvolutionAttr& attr, const Shape& bound, std::span<Value> operands) {
+  const hlo::ConvolutionDims& dims = attr.dims;
+  Dims input = dims_of(operands[0]), kernel = dims_of(operands[1]), result = bound.dims();
+  const auto at = [](Dims& of, std::int64_t d) -> std::int64_t& { return of[static_cast<std::size_t>(d)]; };
+  if (attr.feature_groups == 1 && attr.batch_groups == 1) {
+    at(input, dims.input_feature) = at(kernel, dims.kernel_input) =
+        std::min(at(input, dims.input_feature), at(kernel, dims.kernel_input));
+    at(result, dims.output_feature) = at(kernel, dims.kernel_output);
+  }
+  if (attr.batch_groups == 1) at(result, dims.output_batch) = at(input, dims.input_batch);
+  Dims spatial;
+  for (const std::int64_t d : dims.input_spatial) spatial.push_back(at(input, d));
+  spatial = window_dims(attr.window, std::move(spatial));
+  for (std::size_t k = 0; k < spatial.size(); ++k) at(result, dims.output_spatial[k]) = spatial[k];
+  operands[0] = Value(cropped(operands[0].array(), input));
+  operands[1] = Value(cropped(operands[1].array(), kernel));
+  return result;
+}
+
+// As many updates as there are both of them and of index vectors.
+void agree_on_updates(const hlo::ScatterAttr& attr, Value& indices, std::span<Value> updates) {
+  Dims vectors = dims_of(indices);
+  const auto walk = [&](const Dims& dims, const auto& f) {
+    std::size_t next = 0;
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      const auto& windows = attr.update_window_dims;
+      if (std::find(windows.begin(), windows.end(), static_cast<std::int64_t>(d)) != windows.end()) continue;
+      if (static_cast<std::int64_t>(next) == attr.index_vector_dim) ++next;
+      f(d, next++);
+    }
+  };
+  for (const Value& update : updates) {
+    const Dims& dims = dims_of(update);
+    walk(dims, [&](std::size_t d, std::size_t v) { vectors[v] = std::min(vectors[v], dims[d]); });
+  }
+  indices = Value(cropped(indices.array(), vectors));
+  for (Value& update : updates) {
+    Dims dims = dims_of(update);
+    walk(Dims(dims), [&](std::size_t d, std::size_t v) { dims[d] = vectors[v]; });
+    update = Value(cropped(update.array(), dims));
+  }
+}
+
+Shape scattered_shape(const Instruction& i, std::span<Value> operands) {
+  const std::size_t n = operands.size() / 2;
+  agree_on_updates(i.attr<hlo::ScatterAttr>(), operands[n], operands.subspan(n + 1));
+  if (!i.shape().is_tuple()) return with_dims(i.shape(), dims_of(operands[0]));
+  std::vector<Shape> elements;
+  for (std::size_t k = 0; k < n; ++k) elements.push_back(with_dims(i.shape().elements()[k], dims_of(operands[k])));
+  return Shape::tuple(std::move(elements));
+}
+
+// A transform's own dimensions are whole; those before are how many there are.
+Expected<Dims> transformed_dims(const Instruction& i, Dims dims) {
+  Dims result = i.shape().dims();
+  const std::size_t batch = dims.size() - i.attr<hlo::FftAttr>().length.size();
+  for (std::size_t d = batch; d < dims.size(); ++d)
+    if (dims[d] != i.operand(0)->shape().dims()[d])
+      return fail(Code::Unimplemented, i.name(), ": the interpreter does not transform dimensions with run-time sizes");
+  std::copy_n(dims.begin(), batch, result.begin());
+  return result;
+}
+
+Dims solved_dims(std::span<Value> operands) {
+  Dims a = dims_of(operands[0]), b = dims_of(operands[1]);
+  for (std::size_t d = 0; d + 2 < b.size(); ++d) a[d] = b[d] = std::min(a[d], b[d]);
+  operands[0] = Value(cropped(operands[0].array(), a));
+  operands[1] = Value(cropped(operands[1].array(), b));
+  return b;
+}
+
 // The shape of the result for operands of their run-time sizes, which are cropped where they must agree.
 Expected<Shape> run_time_shape(const Instruction& i, std::span<Value> operands) {
   const Shape& bound = i.shape();
@@ -196,6 +267,11 @@ Expected<Shape> run_time_shape(const Instruction& i, std::span<Value> operands) 
       for (const Shape& element : bound.elements()) elements.push_back(with_dims(element, result));
       return Shape::tuple(std::move(elements));
     }
+    case Opcode::Convolution: return with_dims(bound, convolved_dims(i.attr<hlo::ConvolutionAttr>(), bound, operands));
+    case Opcode::Scatter: return scattered_shape(i, operands);
+    case Opcode::Cholesky: return with_dims(bound, std::move(dims));
+    case Opcode::TriangularSolve: return with_dims(bound, solved_dims(operands));
+    case Opcode::Fft: return with_dims(bound, TRY(transformed_dims(i, std::move(dims))));
     case Opcode::Gather: return with_dims(bound, TRY(gathered_dims(i, operands)));
     case Opcode::Sort: {
       const Dims sizes = least(operands);

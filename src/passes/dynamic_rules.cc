@@ -6,6 +6,7 @@
 #include "base/try.h"
 #include "hlo/inline.h"
 #include "passes/dynamic_reshape.h"
+#include "passes/dynamic_windows.h"
 
 namespace hloom::passes {
 namespace {
@@ -44,6 +45,11 @@ class Rules {
       case Opcode::BitcastConvert:
         if (i_.shape().rank() == i_.operand(0)->shape().rank()) return same(sizes(0));
         return no_form();
+      case Opcode::Convolution:
+      case Opcode::Scatter:
+      case Opcode::Fft:
+      case Opcode::Cholesky:
+      case Opcode::TriangularSolve: return apply_window_sizes(i_, sizes_of_);
       default:
         if (hlo::is_elementwise(i_.opcode())) return same(least(0, i_.num_operands()));
         return no_form();
@@ -51,11 +57,7 @@ class Rules {
   }
 
  private:
-  Expected<Sized> no_form() const {
-    const std::string target = i_.opcode() == Opcode::CustomCall ? " target \"" + i_.attr<hlo::CustomCallAttr>().target + "\"" : "";
-    return fail(Code::Unimplemented, i_.name(), ": no code yet for ", i_.opcode(), target, " of arrays with run-time sizes, ",
-                i_.shape());
-  }
+  Expected<Sized> no_form() const { return no_dynamic_form(i_); }
   // The instruction itself, on bounds.
   Expected<Sized> same(DimSizes sizes) {
     i_.set_shape(with_bounds(i_.shape()));
@@ -351,7 +353,7 @@ class Rules {
     DimSizes cut(own.size(), nullptr), result(own.size(), nullptr);
     for (std::size_t d = 0; d < own.size(); ++d) {
       if (own[d] == nullptr) continue;
-      result[d] = windows(own[d], window[d]);
+      result[d] = window_count(make_, own[d], window[d]);
       if (!(window[d] == hlo::WindowDim())) cut[d] = own[d];
     }
     if (any_size(cut)) {
@@ -360,19 +362,6 @@ class Rules {
       i_.replace_operand(0, masked(make_, i_.operand(0), cut, neutral));
     }
     return same(std::move(result));
-  }
-
-  // How many windows fit: hlo-ops 7.2 at run time.
-  Instruction* windows(Instruction* size, const hlo::WindowDim& w) {
-    if (w == hlo::WindowDim()) return size;
-    const auto subtract = [&](Instruction* a, std::int64_t b) { return make_.binary(Opcode::Subtract, a, number(b)); };
-    Instruction* spread = make_.binary(Opcode::Multiply, subtract(size, 1), number(w.lhs_dilate));
-    spread = make_.binary(Opcode::Maximum, make_.binary(Opcode::Add, spread, number(1)), number(0));
-    const std::int64_t extent = w.size == 0 ? 0 : (w.size - 1) * w.rhs_dilate + 1;
-    Instruction* room = subtract(spread, extent - w.pad_low - w.pad_high);
-    Instruction* count = make_.binary(Opcode::Add, make_.binary(Opcode::Divide, room, number(w.stride)), number(1));
-    Instruction* none = make_.compare(hlo::Direction::Lt, room, number(0));
-    return make_.select(none, number(0), count);
   }
 
   // Along the sorted dimension what does not count comes last.

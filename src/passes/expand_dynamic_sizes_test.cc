@@ -204,6 +204,49 @@ TEST(ExpandDynamicSizes, Gathers) {
              "start_index_map={0}, index_vector_dim=2, slice_sizes={1,1}");
 }
 
+// Updates that do not count go nowhere, and nothing goes past a size.
+TEST(ExpandDynamicSizes, Scatters) {
+  const std::string rows = "c = s32[<=6,3] convert(x)\ni = s32[<=6,1] slice(c), slice={[0:6], [0:1]}\n";
+  const std::string whole = "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=";
+  expect_law(rows + "ROOT r = f32[4,3] scatter(q, i, x), " + whole + "add");
+  expect_law(rows + "ROOT r = f32[<=4,3] scatter(y, i, x), " + whole + "most");
+  expect_law(rows + "ROOT r = f32[4,3] scatter(q, i, p), " + whole + "add");
+  // The hint is of the indices that count.
+  expect_law("j = s32[6,1] iota(), iota_dimension=0\ni = s32[<=6,1] set-dimension-size(j, k), dimensions={0}\n"
+             "ROOT r = f32[<=6,3] scatter(x, i, p), indices_are_sorted=true, unique_indices=true, " + whole + "add");
+  expect_law("t = f32[3,<=6] transpose(x), dimensions={1,0}\nu = f32[2,<=6] slice(t), slice={[0:2], [0:6]}\n"
+             "j = s32[2,1] constant({{2},{0}})\nROOT r = f32[3,<=6] scatter(t, j, u), " + whole + "add");
+  expect_law("i = s32[4] constant({1,1,5,3})\nh = s32[<=4] set-dimension-size(i, k), dimensions={0}\n"
+             "ROOT r = f32[6,3] scatter(p, h, y), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
+             "index_vector_dim=1, to_apply=add");
+}
+
+TEST(ExpandDynamicSizes, Convolutions) {
+  const std::string kernel = "w = f32[2,3,2] constant({{{1,2},{3,-1},{0.5,4}},{{2,2},{-3,1},{5,0.25}}})\n";
+  // Images, their places, and the features that are summed or made.
+  expect_law(kernel + "v = f32[<=6,4,3] broadcast(x), dimensions={0,2}\n"
+                      "ROOT r = f32[<=6,3,2] convolution(v, w), window={size=2}, dim_labels=b0f_0io->b0f");
+  expect_law(kernel + "v = f32[2,<=6,3] broadcast(x), dimensions={1,2}\n"
+                      "ROOT r = f32[2,<=5,2] convolution(v, w), window={size=2}, dim_labels=b0f_0io->b0f");
+  expect_law(kernel + "v = f32[2,<=6,3] broadcast(x), dimensions={1,2}\n"
+                      "ROOT r = f32[2,<=4,2] convolution(v, w), window={size=2 stride=2 pad=1_2 rhs_dilate=2}, dim_labels=b0f_0io->b0f");
+  expect_law(kernel + "v = f32[2,<=6,3] broadcast(x), dimensions={1,2}\n"
+                      "ROOT r = f32[2,<=10,2] convolution(v, w), window={size=2 lhs_dilate=2}, dim_labels=b0f_0io->b0f");
+  expect_law("s = f32[<=6] reduce(x, zero), dimensions={1}, to_apply=add\nv = f32[2,5,<=6] broadcast(s), dimensions={2}\nw = f32[2,<=6,3] broadcast(x), dimensions={1,2}\n"
+             "ROOT r = f32[2,4,3] convolution(v, w), window={size=2}, dim_labels=b0f_0io->b0f");
+  expect_law("v = f32[2,5,3] broadcast(five), dimensions={}\nw = f32[2,3,<=6] broadcast(x), dimensions={2,1}\n"
+             "ROOT r = f32[2,4,<=6] convolution(v, w), window={size=2}, dim_labels=b0f_0io->b0f");
+}
+
+TEST(ExpandDynamicSizes, TransformsAndSolutions) {
+  expect_law("ROOT r = c64[<=6,2] fft(x), fft_type=RFFT, fft_length={3}");
+  expect_law("c = c64[<=6,3] convert(x)\nROOT r = c64[<=6,3] fft(c), fft_type=IFFT, fft_length={3}");
+  expect_law("b = f32[<=6,3,3] broadcast(x), dimensions={0,1}\nROOT r = f32[<=6,3,3] cholesky(b), lower=true");
+  expect_law("b = f32[<=6,3,3] broadcast(x), dimensions={0,1}\nz = f32[<=6,3] set-dimension-size(p, k), dimensions={0}\n"
+             "d = f32[<=6,3,2] broadcast(z), dimensions={0,1}\n"
+             "ROOT r = f32[<=6,3,2] triangular-solve(b, d), left_side=true, lower=true, transpose_a=NO_TRANSPOSE");
+}
+
 TEST(ExpandDynamicSizes, GoesThroughControlFlow) {
   expect_law("t = (s32[], f32[<=6,3]) tuple(izero, x)\nw = (s32[], f32[<=6,3]) while(t), condition=more, body=body\n"
              "y1 = f32[<=6,3] get-tuple-element(w), index=1\nROOT r = f32[3] reduce(y1, zero), dimensions={0}, to_apply=add");
