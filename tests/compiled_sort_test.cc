@@ -301,5 +301,56 @@ TEST(CompiledSort, OfWhichOthersAreUsedToo) {
   EXPECT_EQ(most_sorted(two), 300);
 }
 
+// --- Comparators that are no order
+
+// They end, give a permutation of each line's pairs, and the same one on any number of threads.
+TEST(CompiledSort, ByComparatorsThatAreNoOrder) {
+  const char* const comparators[] = {
+      " ROOT r = pred[] constant(true)\n",
+      " ROOT r = pred[] constant(false)\n",
+      " ROOT r = pred[] compare(x, y), direction=GE\n",
+      " ROOT r = pred[] compare(x, y), direction=NE\n",
+      " ROOT r = pred[] compare(x, y), direction=LT\n",  // NaN is neither before nor after
+      " ROOT r = pred[] compare(x, j2), direction=GT\n",
+      " a = f32[] subtract(x, y)\n b = f32[] sine(a)\n ROOT r = pred[] compare(b, zero), direction=GT\n",
+  };
+  for (const char* comparator : comparators)
+    for (const char* dims : {"1", "2", "77", "5,1000", "9,333"}) {
+      const std::string keys = array("f32", dims), places = array("s32", dims);
+      const bool rows = dims[1] == ',';
+      const std::string text = "c { x = f32[] parameter(0)\n y = f32[] parameter(1)\n i = s32[] parameter(2)\n j = s32[] parameter(3)\n j2 = f32[] convert(j)\n"
+                               " zero = f32[] constant(0)\n" + std::string(comparator) + "}\nENTRY e { p = " + keys + " parameter(0)\n q = " + places +
+                               " iota(), iota_dimension=" + (rows ? "1" : "0") + "\n ROOT s = (" + keys + ", " + places + ") sort(p, q), dimensions={" +
+                               (rows ? "1" : "0") + "}, to_apply=c }";
+      SCOPED_TRACE(text);
+      const auto module = compiler::read_program(text);
+      ASSERT_TRUE(module) << module.error().message();
+      std::mt19937_64 random(text.size());
+      const std::vector<hlo::Literal> arguments = {random_literal((*module)->entry()->parameter(0)->shape(), random)};
+      const std::vector<hlo::Literal> got = run_compiled(*compiler::read_program(text), arguments, 1);
+      ASSERT_EQ(got.size(), 2u);
+      const std::int64_t n = got[0].shape().dims().back();
+      const auto word = [](const hlo::Literal& l, std::int64_t e) {
+        std::uint32_t bits;
+        std::memcpy(&bits, l.bytes().data() + e * 4, 4);
+        return bits;
+      };
+      for (std::int64_t line = 0; line < got[0].num_elements(); line += n) {
+        std::vector<bool> seen(static_cast<std::size_t>(n));
+        for (std::int64_t e = line; e < line + n; ++e) {
+          const std::uint32_t from = word(got[1], e);
+          ASSERT_LT(from, static_cast<std::uint32_t>(n));
+          ASSERT_FALSE(seen[from]);
+          seen[from] = true;
+          ASSERT_EQ(word(got[0], e), word(arguments[0], line + from));
+        }
+      }
+      for (const int threads : {2, 4}) {
+        const std::vector<hlo::Literal> again = run_compiled(*compiler::read_program(text), arguments, threads);
+        for (std::size_t k = 0; k < 2; ++k) EXPECT_TRUE(std::ranges::equal(got[k].bytes(), again[k].bytes()));
+      }
+    }
+}
+
 }  // namespace
 }  // namespace hloom
