@@ -29,6 +29,7 @@ constexpr std::size_t kMaxRowResults = 3;    // of a kernel over rows, beyond wh
 constexpr std::size_t kMaxExpanding = 64;    // more, that make much of little: written, they would cost most
 constexpr std::size_t kMaxPlaces = 2048;     // of a kernel's instructions: each is code
 constexpr double kMaxElements = 8;           // of an instruction, that a kernel computes for one of its results
+constexpr double kMaxFunctions = 1.25;       // the same of a function, which costs tens of instructions each time
 constexpr int kMaxSpread = 2;                // instructions that spread one below the other: with each, loops double and strides grow
 constexpr std::size_t kMaxCopies = 3;        // kernels that a producer is computed in
 constexpr std::int64_t kLittle = 8;          // a part in so many: what is repeated that often is never written
@@ -274,7 +275,8 @@ class Fuser {
         return false;
       }
       const Places::Count count = group.places.count(i);
-      if (group.places.total() + count.places > kMaxPlaces || (!is_tiny(i) && count.elements > kMaxElements)) {
+      const double most = hlo::is_function(i.opcode()) ? kMaxFunctions : kMaxElements;
+      if (group.places.total() + count.places > kMaxPlaces || (!is_tiny(i) && count.elements > most)) {
         reason = "the kernel needs it at many places";
         return false;
       }

@@ -66,6 +66,17 @@ TEST(Fuse, ATowerOfRollsIsSeveralKernels) {
   EXPECT_LE(kernels(*m).size(), 17u);
 }
 
+// One that is read at its own place and beside it is written: its body would stand in the kernel, and run, several times.
+TEST(Fuse, AFunctionIsNotComputedAtSeveralPlaces) {
+  const auto program = [](const char* op) {
+    return std::string("ENTRY e { p = f32[512] parameter(0)\n x = f32[512] ") + op +
+           "(p)\n l = f32[511] slice(x), slice={[0:511]}\n h = f32[1] slice(x), slice={[511:512]}\n"
+           " r = f32[512] concatenate(h, l), dimensions={0}\n ROOT y = f32[512] subtract(x, r) }";
+  };
+  EXPECT_EQ(kernels(*fused(program("negate"))).size(), 1u);
+  EXPECT_EQ(kernels(*fused(program("tanh"))).size(), 2u);
+}
+
 // Elements of the even places and of the odd ones, of halves that are such again: as JAX writes a scan along a dimension.
 TEST(Fuse, WhatIsSpreadAgainAndAgainIsSeveralKernels) {
   std::string text = "ENTRY e { x0 = f32[64] parameter(0)\n z = f32[] constant(0)\n";
