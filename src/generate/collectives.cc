@@ -264,19 +264,28 @@ bool draw_all_to_all(Scope& s) {
   return add_collective(s, Opcode::AllToAll, arrays, set, bounds, Opcode::AllToAll, Opcode::AllToAll);
 }
 
-// Who gets nothing has zeros.
-bool draw_permute(Scope& s) {
-  Instruction* x = s.pick();
-  if (x == nullptr) return false;
+void draw_pairs(Scope& s, std::int64_t ids, hlo::PermuteAttr& attr) {
+  const Dims from = shuffled(s.random(), ids), to = shuffled(s.random(), ids);
+  const std::int64_t pairs = s.random().chance(60) ? ids : s.random().pick(0, ids);
+  for (std::int64_t k = 0; k < pairs; ++k) attr.pairs.emplace_back(from[static_cast<std::size_t>(k)], to[static_cast<std::size_t>(k)]);
+}
+
+hlo::PermuteAttr draw_permutation(Scope& s) {
   hlo::PermuteAttr attr;
   std::int64_t ids = s.module().config().replica_count;
   if (s.random().chance(ids == 1 ? 95 : 50)) {
     attr.channel_id = new_channel(s);
     ids = s.module().config().num_partitions;
   }
-  const Dims from = shuffled(s.random(), ids), to = shuffled(s.random(), ids);
-  const std::int64_t pairs = s.random().chance(60) ? ids : s.random().pick(0, ids);
-  for (std::int64_t k = 0; k < pairs; ++k) attr.pairs.emplace_back(from[static_cast<std::size_t>(k)], to[static_cast<std::size_t>(k)]);
+  draw_pairs(s, ids, attr);
+  return attr;
+}
+
+// Who gets nothing has zeros.
+bool draw_permute(Scope& s) {
+  Instruction* x = s.pick();
+  if (x == nullptr) return false;
+  const hlo::PermuteAttr attr = draw_permutation(s);
   const double bound = s.bound(x);
   return add_collective(s, Opcode::CollectivePermute, {x}, [&](Instruction& i) { i.set_attributes(attr); }, {bound},
                         Opcode::CollectivePermuteStart, Opcode::CollectivePermuteDone);
@@ -291,6 +300,108 @@ bool draw_collective_broadcast(Scope& s) {
                         Opcode::CollectiveBroadcast, Opcode::CollectiveBroadcast);
 }
 
+// The fold for the first of each group or for one that an operand names, zeros for the others.
+bool draw_collective_reduce(Scope& s) {
+  Instruction* x = s.pick();
+  if (x == nullptr) return false;
+  Groups g = draw_groups(s, true);
+  const std::int64_t devices = s.module().config().replica_count * s.module().config().num_partitions;
+  std::vector<Instruction*> operands;
+  const Combiner combiner = draw_combiner(s, x->shape().dtype(), false);
+  if (combiner == Combiner::Add) x = s.tame(x, static_cast<double>(devices));
+  if (x == nullptr) return false;
+  operands.push_back(x);
+  if (g.members == devices && s.random().chance(50)) {
+    g.attr.has_dynamic_root = true;
+    operands.push_back(s.scalar(s.random().chance(50) ? DType::S32 : DType::U32, s.random().pick(0, devices - 1)));
+  }
+  hlo::Computation* function = reducer(s, combiner, x->shape().dtype());
+  const auto set = [&](Instruction& i) {
+    i.set_attributes(g.attr);
+    i.set_called({function});
+  };
+  const double bound = folded_bound(combiner, s.bound(x), devices);
+  return add_collective(s, Opcode::CollectiveReduce, operands, set, {bound}, Opcode::CollectiveReduce, Opcode::CollectiveReduce);
+}
+
+// The same sizes and offsets on all devices, within what is there.
+bool draw_ragged(Scope& s) {
+  Instruction* x = s.pick([](const Instruction& i) { return i.shape().rank() > 0; });
+  if (x == nullptr) return false;
+  const Groups g = draw_groups(s, false);
+  Dims dims = x->shape().dims();
+  const std::int64_t rows = dims[0], room = dims[0] = s.random().pick(0, 9), pieces = s.random().pick(1, 2);
+  Instruction* output = s.make(x->shape().dtype(), dims);
+  const Dims form = s.random().chance(40) ? Dims{g.members, pieces} : Dims{g.members * pieces};
+  hlo::Literal from(Shape::array(DType::S32, form)), sizes = from, into = from;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(g.members * pieces); ++k) {
+    const std::int64_t size = s.random().pick(0, std::min(rows, room));
+    sizes.mutable_data<std::int32_t>()[k] = static_cast<std::int32_t>(size);
+    from.mutable_data<std::int32_t>()[k] = static_cast<std::int32_t>(s.random().pick(0, rows - size));
+    into.mutable_data<std::int32_t>()[k] = static_cast<std::int32_t>(s.random().pick(0, room - size));
+  }
+  const auto constant = [&](hlo::Literal literal) { return s.keep(s.computation().add_constant(std::move(literal)), kUnbounded); };
+  Instruction* size = constant(std::move(sizes));
+  const double bound = std::max(s.bound(x), output == nullptr ? 0 : s.bound(output));
+  return add_collective(s, Opcode::RaggedAllToAll, {x, output, constant(std::move(from)), size, constant(std::move(into)), size},
+                        [&](Instruction& i) { i.set_attributes(g.attr); }, {bound}, Opcode::RaggedAllToAll, Opcode::RaggedAllToAll);
+}
+
+// From a place in the source's array to one in the own.
+bool draw_permute_of_slices(Scope& s) {
+  Instruction* x = s.pick();
+  if (x == nullptr) return false;
+  Dims dims = x->shape().dims(), sizes;
+  for (std::int64_t& d : dims) {
+    const std::int64_t had = d;
+    d = s.random().chance(50) ? d : s.random().pick(0, 9);
+    sizes.push_back(s.random().pick(0, std::min(had, d)));
+  }
+  Instruction* output = s.make(x->shape().dtype(), dims);
+  if (output == nullptr) return false;
+  hlo::PermuteAttr attr = draw_permutation(s);
+  attr.slice_sizes = {sizes};
+  const auto offsets = [&] {
+    std::vector<Instruction*> all;
+    for (std::size_t d = 0; d < sizes.size(); ++d) all.push_back(s.scalar(DType::S32, s.random().pick(-1, 6)));
+    return s.computation().add_tuple(all);
+  };
+  Instruction *at = offsets(), *into = offsets();
+  return add_collective(s, Opcode::CollectivePermute, {x, output, at, into}, [&](Instruction& i) { i.set_attributes(attr); },
+                        {std::max(s.bound(x), s.bound(output))}, Opcode::CollectivePermuteStart, Opcode::CollectivePermuteDone);
+}
+
+// To another device and from one, with others between the beginning and the end. Each has its channel: those of none would meet in
+// the order in which they happen to run.
+bool draw_transfer(Scope& s) {
+  Instruction* x = s.pick();
+  if (x == nullptr) return false;
+  const std::int64_t replicas = s.module().config().replica_count, partitions = s.module().config().num_partitions;
+  hlo::PermuteAttr drawn;
+  drawn.channel_id = new_channel(s);
+  draw_pairs(s, partitions > 1 ? partitions : replicas, drawn);
+  std::string pairs = "{";
+  for (const auto& [source, target] : drawn.pairs)
+    pairs += (pairs.size() > 1 ? ",{" : "{") + std::to_string(source) + "," + std::to_string(target) + "}";
+  const auto set = [&](Instruction& i) {
+    i.mutable_attr<hlo::TransferAttr>().channel_id = drawn.channel_id;
+    const bool begins = i.opcode() == Opcode::Send || i.opcode() == Opcode::Recv;
+    if (begins) i.mutable_annotations().frontend_attributes["_xla_send_recv_source_target_pairs"] = pairs + "}";
+  };
+  Instruction* token = s.add(Opcode::AfterAll, {});
+  const Shape shape = Shape::array(x->shape().dtype(), x->shape().dims());
+  const Shape given = Shape::tuple({shape, Shape::scalar(DType::U32), Shape::token()});
+  Instruction* recv = s.add(Opcode::Recv, {token}, set, given);
+  Instruction* send = s.add(Opcode::Send, {x, token}, set);
+  if (recv == nullptr || send == nullptr) return false;
+  s.steps(static_cast<int>(s.random().pick(0, 2)));
+  Instruction* came = s.add(Opcode::RecvDone, {recv}, set);
+  s.add(Opcode::SendDone, {send}, set);
+  if (came == nullptr) return false;
+  came->add_control_predecessor(send);  // nobody waits who has not sent
+  return s.keep(s.computation().add_get_tuple_element(came, 0), s.bound(x)) != nullptr;
+}
+
 bool draw_device_number(Scope& s) {
   Instruction* number = s.add(s.random().chance(50) ? Opcode::PartitionId : Opcode::ReplicaId, {});
   return s.keep(number, 4) != nullptr;
@@ -299,6 +410,7 @@ bool draw_device_number(Scope& s) {
 constexpr std::array kFamilies = {
     Family{30, draw_all_reduce}, Family{20, draw_all_gather}, Family{15, draw_reduce_scatter},       Family{15, draw_all_to_all},
     Family{20, draw_permute},    Family{8, draw_collective_broadcast}, Family{10, draw_device_number},
+    Family{8, draw_collective_reduce}, Family{8, draw_ragged}, Family{8, draw_permute_of_slices}, Family{10, draw_transfer},
 };
 
 }  // namespace

@@ -72,13 +72,13 @@ void draw_donations(Draw& draw) {
   }
 }
 
-// Any order in which operands come first.
+// Any order in which operands come first, and control predecessors.
 void shuffle_order(Random& random, hlo::Computation& computation) {
   std::unordered_map<const Instruction*, std::int64_t> missing;
   std::vector<Instruction*> ready, order;
   for (Instruction& i : computation.instructions()) {
-    missing[&i] = i.num_operands();
-    if (i.num_operands() == 0) ready.push_back(&i);
+    missing[&i] = i.num_operands() + std::ssize(i.control_predecessors());
+    if (missing[&i] == 0) ready.push_back(&i);
   }
   while (!ready.empty()) {
     const auto at = static_cast<std::size_t>(random.pick(0, static_cast<std::int64_t>(ready.size()) - 1));
@@ -87,6 +87,8 @@ void shuffle_order(Random& random, hlo::Computation& computation) {
     order.push_back(next);
     for (Instruction* user : next->users())
       if (--missing[user] == 0) ready.push_back(user);
+    for (Instruction* after : next->control_successors())
+      if (--missing[after] == 0) ready.push_back(after);
   }
   computation.set_order(order);
 }

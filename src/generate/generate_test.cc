@@ -72,7 +72,7 @@ TEST(Generate, ModulesForDevicesVerifyReadBackAndRun) {
   using hlo::Opcode;
   for (const Opcode opcode : {Opcode::AllReduce, Opcode::AllReduceStart, Opcode::AllGather, Opcode::AllGatherStart, Opcode::ReduceScatter,
                               Opcode::AllToAll, Opcode::CollectivePermute, Opcode::CollectivePermuteStart, Opcode::CollectiveBroadcast,
-                              Opcode::PartitionId, Opcode::ReplicaId})
+                              Opcode::CollectiveReduce, Opcode::RaggedAllToAll, Opcode::Send, Opcode::RecvDone, Opcode::PartitionId, Opcode::ReplicaId})
     EXPECT_GT(seen[opcode], 20) << hlo::name(opcode);
   for (const auto form : {hlo::ReplicaGroups::Form::Explicit, hlo::ReplicaGroups::Form::Iota, hlo::ReplicaGroups::Form::Mesh})
     EXPECT_GT(forms[form], 50);

@@ -176,6 +176,25 @@ Dims update_dims(const Places& p, std::int64_t rank_of_updates) {
   return dims;
 }
 
+// Index vectors whose windows do not meet: the first component goes up from one to the next, or down, by the window's size or more.
+Instruction* distinct_indices(Scope& s, const Places& p, bool up) {
+  hlo::Literal literal(Shape::array(DType::S32, p.indices_dims));
+  const std::int64_t window = std::max<std::int64_t>(1, p.slice_sizes[static_cast<std::size_t>(p.index_map[0])]);
+  const std::int64_t step = up ? window + s.random().pick(0, 1) : -window, first = up ? s.random().pick(-2, 3) : s.random().pick(0, 30);
+  std::int64_t vectors = 1, inner = 1;
+  const std::int64_t rank = std::ssize(p.indices_dims), components = p.vector_dim < rank ? p.indices_dims[static_cast<std::size_t>(p.vector_dim)] : 1;
+  for (std::int64_t d = 0; d < rank; ++d) {
+    if (d != p.vector_dim) vectors *= p.indices_dims[static_cast<std::size_t>(d)];
+    if (d > p.vector_dim) inner *= p.indices_dims[static_cast<std::size_t>(d)];
+  }
+  const auto to = literal.mutable_data<std::int32_t>();
+  for (std::int64_t v = 0; v < vectors; ++v)
+    for (std::int64_t c = 0; c < components; ++c)
+      to[static_cast<std::size_t>((v / inner * components + c) * inner + v % inner)] =
+          static_cast<std::int32_t>(c == 0 ? first + v * step : s.random().pick(0, 6));
+  return s.keep(s.computation().add_constant(std::move(literal)), kUnbounded);
+}
+
 bool draw_scatter(Scope& s) {
   Instruction* x = s.pick(has_dims);
   if (x == nullptr) return false;
@@ -191,7 +210,9 @@ bool draw_scatter(Scope& s) {
   Instruction* updates = s.make(type, dims);
   if (combiner == Combiner::Add) updates = s.tame(updates, terms);
   if (x == nullptr || updates == nullptr) return false;
-  Instruction* indices = s.make(s.index_type(), p.indices_dims);
+  // Hints are true of the indices that they are given to.
+  const bool distinct = s.random().chance(30), up = s.random().chance(60);
+  Instruction* indices = distinct ? distinct_indices(s, p, up) : s.make(s.index_type(), p.indices_dims);
   Instruction* r = s.add(Opcode::Scatter, {x, indices, updates}, [&](Instruction& i) {
     auto& a = i.mutable_attr<hlo::ScatterAttr>();
     a.update_window_dims = p.window_dims;
@@ -200,6 +221,8 @@ bool draw_scatter(Scope& s) {
     a.scatter_indices_batching_dims = p.indices_batching;
     a.scatter_dims_to_operand_dims = p.index_map;
     a.index_vector_dim = p.vector_dim;
+    a.unique_indices = distinct;
+    a.indices_are_sorted = distinct && up && p.batching.empty();
     i.set_called({reducer(s, combiner, type)});
   });
   const double bound = std::max(s.bound(x), s.bound(updates));
