@@ -125,6 +125,19 @@ const std::map<std::string_view, ComplexUnary>& complex_unary() {
   return all;
 }
 
+// Of y and x: -i·log((x + iy)/√((x + iy)(x - iy))).
+void angle(mpc_ptr r, mpc_ptr y, mpc_ptr x) {
+  Complex turned, product;
+  mpc_mul_i(turned, y, 1, MPC_RNDNN);
+  mpc_sub(product, x, turned, MPC_RNDNN);
+  mpc_add(turned, x, turned, MPC_RNDNN);
+  mpc_mul(product, turned, product, MPC_RNDNN);
+  mpc_sqrt(product, product, MPC_RNDNN);
+  mpc_div(r, turned, product, MPC_RNDNN);
+  mpc_log(r, r, MPC_RNDNN);
+  mpc_mul_i(r, r, -1, MPC_RNDNN);
+}
+
 // |got - want| over the last place, with the difference taken before anything is rounded.
 double distance_of(const Format& f, double got, mpfr_ptr want, long double place) {
   if (std::isnan(got) || mpfr_nan_p(want) != 0) return std::isnan(got) && mpfr_nan_p(want) != 0 ? 0 : INFINITY;
@@ -165,6 +178,28 @@ double exact_distance(std::string_view function, const Format& f, std::complex<d
   const long double re = mpfr_get_ld(want.real(), MPFR_RNDZ), im = mpfr_get_ld(want.imag(), MPFR_RNDZ);
   const long double place = last_place(f, finite(f, std::max(std::fabs(re), std::fabs(im))));
   return std::max(distance_of(f, got.real(), want.real(), place), distance_of(f, got.imag(), want.imag(), place));
+}
+
+double exact_distance(std::string_view function, const Format& f, std::complex<double> x, std::complex<double> y, std::complex<double> got) {
+  Complex a(x), b(y), want;
+  const bool of_angles = function == "atan2";
+  if (of_angles)
+    angle(want, a, b);
+  else
+    mpc_pow(want, a, b, MPC_RNDNN);
+  const long double re = mpfr_get_ld(want.real(), MPFR_RNDZ), im = mpfr_get_ld(want.imag(), MPFR_RNDZ);
+  const long double place = last_place(f, finite(f, std::max(std::fabs(re), std::fabs(im)) + (of_angles ? 1 : 0)));
+  const double imag = distance_of(f, got.imag(), want.imag(), place);
+  if (!of_angles) return std::max(distance_of(f, got.real(), want.real(), place), imag);
+  Real turn;
+  mpfr_const_pi(turn, MPFR_RNDN);
+  mpfr_mul_ui(turn, turn, 2, MPFR_RNDN);
+  double real = distance_of(f, got.real(), want.real(), place);
+  mpfr_add(want.real(), want.real(), turn, MPFR_RNDN);
+  real = std::min(real, distance_of(f, got.real(), want.real(), place));
+  mpfr_mul_ui(turn, turn, 2, MPFR_RNDN);
+  mpfr_sub(want.real(), want.real(), turn, MPFR_RNDN);
+  return std::max(std::min(real, distance_of(f, got.real(), want.real(), place)), imag);
 }
 
 }  // namespace hloom::measure

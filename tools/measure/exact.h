@@ -13,5 +13,7 @@ double exact_distance(std::string_view function, const Format&, double x, double
 double exact_distance(std::string_view function, const Format&, double x, double y, double got);
 /// Counted in last places of the larger part.
 double exact_distance(std::string_view function, const Format&, std::complex<double> x, std::complex<double> got);
+/// Of power; of atan2 (y, x) in places of 1 + the larger part, and results a turn apart are the same.
+double exact_distance(std::string_view function, const Format&, std::complex<double> x, std::complex<double> y, std::complex<double> got);
 
 }  // namespace hloom::measure

@@ -74,10 +74,24 @@ const ComplexFunction kComplexFunctions[] = {
     {"atanh", [](Wide x) { return std::atanh(x); }},
 };
 
+// Of y and x, the angle: through the ratio where the formula would cancel, half a turn further where it says so.
+Wide angle(Wide y, Wide x) {
+  constexpr Wide kI(0, 1);
+  constexpr long double kPi = 3.14159265358979323846264338327950288L;
+  const Wide said = -kI * (std::log(x + kI * y) - (std::log(x + kI * y) + std::log(x - kI * y)) / 2.0L);
+  if (std::abs(said) > 0.5L && std::fabs(said.imag()) < 20) return said;
+  const Wide by_ratio = std::atan(y / x);
+  return by_ratio + Wide(kPi * std::round((said - by_ratio).real() / kPi));
+}
+
+const ComplexFunction2 kComplexFunctions2[] = {
+    {"power", [](Wide x, Wide y) { return std::exp(y * std::log(x)); }, false}, {"atan2", angle, true}};
+
 }  // namespace
 
 std::span<const Function> functions() { return kFunctions; }
 std::span<const Function2> functions2() { return kFunctions2; }
 std::span<const ComplexFunction> complex_functions() { return kComplexFunctions; }
+std::span<const ComplexFunction2> complex_functions2() { return kComplexFunctions2; }
 
 }  // namespace hloom::measure

@@ -22,9 +22,15 @@ struct ComplexFunction {
   const char* name;
   Wide (*of)(Wide);
 };
+struct ComplexFunction2 {
+  const char* name;
+  Wide (*of)(Wide, Wide);
+  bool of_angles;  ///< errors count in places of 1 + the larger part, and results a turn apart are the same
+};
 
 std::span<const Function> functions();
 std::span<const Function2> functions2();
 std::span<const ComplexFunction> complex_functions();
+std::span<const ComplexFunction2> complex_functions2();
 
 }  // namespace hloom::measure

@@ -207,6 +207,42 @@ Figure complexes(const ComplexFunction& f, const Format& format, const char* typ
                 [](const ComplexInput& i) { return hexadecimal(i.x); });
 }
 
+struct ComplexInput2 {
+  std::complex<double> x, y, got;
+};
+template <class T>
+Figure complex_pairs(const ComplexFunction2& f, const Format& format, const char* type) {
+  constexpr long double kTurn = 6.28318530717958647692528676655900577L;
+  const Compiled program(binary_program(f.name, type));
+  const long double end = std::ldexp(1.0L, format.max_exponent) * (1 - std::ldexp(1.0L, -format.digits - 1));
+  const auto tally = on_all<ComplexInput2>(shared(1e7), [&](std::int64_t first, std::int64_t last, Tally<ComplexInput2>& into) {
+    std::vector<std::complex<T>> x(kBlock), y(kBlock), z(kBlock);
+    for (std::int64_t b = first; b < last; ++b) {
+      Random random(static_cast<std::uint64_t>(b) + 1);
+      for (std::size_t i = 0; i < kBlock; ++i) {
+        x[i] = std::complex<T>(some_complex(random));
+        const double largest_log = sizeof(T) == 4 ? 87 : 708;
+        y[i] = std::complex<T>(f.of_angles ? some_complex(random) : some_exponent(random, std::complex<double>(x[i]), largest_log));
+      }
+      const std::span<std::byte> in[] = {bytes_of(x), bytes_of(y)}, out[] = {bytes_of(z)};
+      program.run(in, out);
+      for (std::size_t i = 0; i < kBlock; ++i) {
+        const Wide want = f.of(Wide(x[i]), Wide(y[i])), got(z[i]);
+        const long double size = std::max(std::fabs(want.real()), std::fabs(want.imag())) + (f.of_angles ? 1 : 0);
+        if (!(size < end)) continue;
+        long double re = std::fabs(got.real() - want.real());
+        if (f.of_angles) re = std::min(re, std::fabs(re - kTurn));
+        const long double off = std::max(re, std::fabs(got.imag() - want.imag()));
+        const double error = std::isnan(off) ? INFINITY : static_cast<double>(off / last_place(format, size));
+        into.rounded += std::complex<T>(want) == z[i];
+        into.worst.see(error, {std::complex<double>(x[i]), std::complex<double>(y[i]), std::complex<double>(z[i])});
+      }
+    }
+  });
+  return figure(tally, [&](const ComplexInput2& i) { return exact_distance(f.name, format, i.x, i.y, i.got); },
+                [](const ComplexInput2& i) { return hexadecimal(i.x) + "; " + hexadecimal(i.y); });
+}
+
 std::string cell(const Figure& f) {
   char text[128];
   std::snprintf(text, sizeof text, " %.4f | %.2f | `%s` |", std::max(std::ceil(f.error * 1e4) / 1e4, 0.5), std::floor(f.rounded * 1e4) / 100,
@@ -247,6 +283,12 @@ void measure(const std::set<std::string>& names) {
     if (!asked(f.name)) continue;
     if (wants("c64")) row(f.name, "c64", complexes<float>(f, kF32, "c64"));
     if (wants("c128")) row(f.name, "c128", complexes<double>(f, kF64, "c128"));
+  }
+  std::printf("\n## Complex, of two operands\n\natan2 in units of 1 + the larger part, on the cut up to a turn.\n%s", kTable);
+  for (const ComplexFunction2& f : complex_functions2()) {
+    if (!asked(f.name)) continue;
+    if (wants("c64")) row(f.name, "c64", complex_pairs<float>(f, kF32, "c64"));
+    if (wants("c128")) row(f.name, "c128", complex_pairs<double>(f, kF64, "c128"));
   }
 }
 

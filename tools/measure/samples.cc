@@ -54,4 +54,10 @@ std::complex<double> some_complex(Random& random) {
   }
 }
 
+std::complex<double> some_exponent(Random& random, std::complex<double> x, double largest_log) {
+  const std::complex<double> y = some_complex(random);
+  const double log = std::abs(y * std::log(x));
+  return log <= largest_log ? y : y * (largest_log / log * unit(random));
+}
+
 }  // namespace hloom::measure

@@ -16,6 +16,8 @@ struct Pair {
 /// Half of the pairs have x^y within the range of floats or doubles.
 Pair some_pair(Random&, bool floats);
 std::complex<double> some_complex(Random&);
+/// An exponent for x whose power is neither infinite nor zero: |exponent·log x| is at most `largest_log`.
+std::complex<double> some_exponent(Random&, std::complex<double> x, double largest_log);
 
 /// Doubles known to be hard: x whose e^x or log is nearly halfway between doubles (Lefèvre and Muller, "Worst cases for
 /// correct rounding of the elementary functions in double precision", 2001), and the one nearest to a multiple of π/2.
