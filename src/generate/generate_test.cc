@@ -132,6 +132,7 @@ TEST(Generate, EveryKindOfInstructionComes) {
                           Opcode::BatchNormTraining,
                           Opcode::AllReduce,
                           Opcode::CollectivePermute,
+                          Opcode::SetDimensionSize,
                           Opcode::Tuple})
     EXPECT_GE(seen[op], 10) << op;
   EXPECT_GE(scheduled, 50);

@@ -216,7 +216,7 @@ void Scope::step() {
   };
   const Group groups[] = {{45, elementwise_families()}, {28, movement_families()},   {9, index_families()},
                           {12, reduction_families()},   {5, contraction_families()}, {7, control_families()},
-                          {3, transform_families()},    {meets_ ? 25 : 0, collective_families()}};
+                          {3, transform_families()},    {2, dynamic_families()},  {meets_ ? 25 : 0, collective_families()}};
   std::vector<int> weights;
   for (const Group& g : groups) weights.push_back(g.weight);
   const std::span<const Family> families = groups[random().weighted(weights)].families;

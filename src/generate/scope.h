@@ -118,5 +118,6 @@ std::span<const Family> contraction_families();
 std::span<const Family> control_families();
 std::span<const Family> transform_families();
 std::span<const Family> collective_families();
+std::span<const Family> dynamic_families();
 
 }  // namespace hloom::generate

@@ -27,11 +27,14 @@ bool stands_alone(const Instruction& i) {
   switch (i.opcode()) {
     case Opcode::Cholesky:
     case Opcode::CustomCall:
+    case Opcode::DynamicReshape:
     case Opcode::Fft:
     case Opcode::Fusion:
+    case Opcode::GetDimensionSize:
     case Opcode::GetTupleElement:
     case Opcode::RngBitGenerator:
     case Opcode::SelectAndScatter:
+    case Opcode::SetDimensionSize:  // sizes are checked, by no kernel
     case Opcode::Sort:
     case Opcode::Topk:
     case Opcode::TriangularSolve: return true;

@@ -38,5 +38,14 @@ TEST(OpenFusions, AnUpdateThatReadsOtherPlacesOfItsArrayIsOpened) {
             Changed::Yes);
 }
 
+// Sizes are checked by a call, which is in no kernel.
+TEST(OpenFusions, WhatSetsRunTimeSizesIsOpened) {
+  EXPECT_EQ(opened(program("kLoop",
+                           "n = s32[] constant(3)\n d = f32[<=8]{0} set-dimension-size(x, n), dimensions={0}\n"
+                           "zero = f32[] constant(0)\n sum = f32[] reduce(d, zero), dimensions={0}, to_apply=second\n"
+                           "ROOT b = f32[8]{0} broadcast(sum), dimensions={}")),
+            Changed::Yes);
+}
+
 }  // namespace
 }  // namespace hloom::passes
