@@ -625,14 +625,15 @@ TEST(CompiledCollectives, RaggedExchanges) {
 }
 
 TEST(CompiledCollectives, RootsThatAreData) {
-  for (const char* op : {"collective-broadcast", "collective-reduce"}) {
-    const bool folds = op == std::string("collective-reduce");
+  for (const auto& [op, type] : std::vector<std::pair<std::string, std::string>>{
+           {"collective-broadcast", "s32"}, {"collective-reduce", "s32"}, {"collective-broadcast", "u4"}, {"collective-reduce", "s4"}}) {
+    const bool folds = op == "collective-reduce";
     const std::string text =
         std::string(
             "HloModule m, replica_count=4\nf {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n"
             "  ROOT r = s32[] add(a, b)\n}\nENTRY e {\n  x = s32[20] parameter(0)\n  i = s32[1] parameter(1)\n"
-            "  root = s32[] reshape(i)\n  ROOT r = s32[20] ") +
-        op + "(x, root), replica_groups={{0,3},{1,2}}, has_dynamic_root=true" + (folds ? ", to_apply=f" : "") + "\n}\n";
+            "  j = s32[] reshape(i)\n") +
+        "  root = " + type + "[] convert(j)\n  ROOT r = s32[20] " + op + "(x, root), replica_groups={{0,3},{1,2}}, has_dynamic_root=true" + (folds ? ", to_apply=f" : "") + "\n}\n";
     Random random(3);
     ByDevice arguments = same_shapes(random, text, 4);
     for (std::size_t k = 0; k < 4; ++k) arguments[k][1] = s32({k == 0 || k == 3 ? 3 : 1});

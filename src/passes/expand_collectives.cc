@@ -106,6 +106,18 @@ Expected<Instruction*> ragged(Instruction& i) {
   return with;
 }
 
+// Of a root that is data and has less than a byte only these bits count.
+Expected<Instruction*> rooted(Instruction& i) {
+  Instruction* root = i.operand(i.num_operands() - 1);
+  if (!i.attr<hlo::CollectiveAttr>().has_dynamic_root || bit_width(root->shape().dtype()) >= 8) return nullptr;
+  std::vector<Instruction*> operands = i.operands();
+  operands.back() = Make(i).convert(root, DType::S32);
+  Instruction* with = Make(i).op(i.opcode(), i.shape(), operands);
+  with->set_attributes(i.attributes());
+  if (is(&i, Opcode::CollectiveReduce)) with->set_called({i.to_apply()});
+  return with;
+}
+
 }  // namespace
 
 Expected<Changed> expand_collectives(hlo::Module& module) {
@@ -113,7 +125,9 @@ Expected<Changed> expand_collectives(hlo::Module& module) {
       {Opcode::CollectivePermuteDone, permute_done},
       {Opcode::CollectivePermuteStart, permute_start},
       {Opcode::CollectivePermute, permute},
-      {Opcode::RaggedAllToAll, ragged}};
+      {Opcode::RaggedAllToAll, ragged},
+      {Opcode::CollectiveBroadcast, rooted},
+      {Opcode::CollectiveReduce, rooted}};
   auto changed = Changed::No;
   for (const auto& [opcode, expansion] : kAll) {
     const Changed one = TRY(expand(module, opcode, expansion));
