@@ -11,8 +11,14 @@ namespace hloom::passes {
 namespace {
 
 // What one partial value takes one after the other, at most. With less, an f32 sum of equal numbers is right to 1e-5 or so.
-constexpr std::int64_t kLongestChain = 4096, kLongestColumn = 2048;
-constexpr std::int64_t kBlock = 8192, kColumnBlock = 256;
+constexpr std::int64_t kLongestChain = 4096;
+constexpr std::int64_t kBlock = 8192;
+// What is not in a row. Few rows a block are for sums over all rows, which a kernel over rows then makes beside its own work; inside other
+// dimensions they would only multiply the partial results (pairs of 16384 bodies: 64 times the forces).
+struct Columns {
+  std::int64_t longest, block;
+};
+constexpr Columns kOverAllRows{2048, 256}, kInsideOthers{16384, 1024};
 // Reduces to fewer elements than kFew leave threads idle, which counts from so many elements each on.
 constexpr std::int64_t kFew = 16, kMany = std::int64_t{1} << 16;
 
@@ -43,9 +49,11 @@ std::optional<Cut> cut(const Instruction& i) {
   const std::int64_t size = x.dim(*outermost), kept = std::max<std::int64_t>(i.shape().num_elements(), 1),
                      all = x.num_elements() / kept;
   const hlo::ReduceOrder how = hlo::order_of(i);
-  const bool too_long = how.by_lanes ? all / how.lanes() > kLongestChain : all > kLongestColumn;
+  const bool over_all = std::all_of(order.begin(), outermost, [&](std::int64_t d) { return x.dim(d) == 1; });
+  const Columns& columns = over_all ? kOverAllRows : kInsideOthers;
+  const bool too_long = how.by_lanes ? all / how.lanes() > kLongestChain : all > columns.longest;
   if (!too_long && (kept >= kFew || all < kMany)) return std::nullopt;
-  const std::int64_t inner = all / size, wanted = (how.by_lanes ? kBlock : kColumnBlock) / inner;
+  const std::int64_t inner = all / size, wanted = (how.by_lanes ? kBlock : columns.block) / inner;
   if (wanted <= 1 && inner == 1) return std::nullopt;
   Cut result{.dim = *outermost};
   if (wanted > 1) result.rows = rows_near(wanted, size);

@@ -103,11 +103,14 @@ TEST(SplitReduces, ShortOnesAndMoreThanAFewStay) {
   expect_same(reduce("f32", "[65535]", "[]", "0"), 1);
   expect_same(reduce("f32", "[16,65536]", "[16]", "1"), 1);
   expect_same(reduce("f32", "[2048,16]", "[16]", "0"), 1);
+  expect_same(reduce("f32", "[16,16384,3]", "[16,3]", "1"), 1);
 }
 
 TEST(SplitReduces, WhatOnePartialValueTakesIsBoundedForAnyNumberOfThem) {
   expect_same(reduce("f32", "[16,262208]", "[16]", "1"), 2);
   expect_same(reduce("f32", "[2050,16]", "[16]", "0"), 2);
+  expect_same(reduce("f32", "[1,2050,16]", "[1,16]", "1"), 2);
+  expect_same(reduce("f32", "[16,16400,3]", "[16,3]", "1"), 2);
   expect_same(reduce("f32", "[4000,5]", "[]", "0,1"), 2);  // rows too short to go by lanes
 }
 
