@@ -16,6 +16,8 @@
 namespace hloom::emit {
 namespace {
 
+constexpr int kMaxInlined = 16;  // functions of a kernel whose bodies stand where they are used
+
 using llvm::BasicBlock;
 using llvm::MDNode;
 
@@ -101,6 +103,7 @@ void fence_streams(Function& f) {
 
 Expected<> emit_function(Function& f, llvm::Module& module) {
   f.function = declare(f, module);
+  f.shares_functions = count_functions(f.kernel.body) > kMaxInlined;
   f.begin = f.function->getArg(1);
   f.end = f.function->getArg(2);
   llvm::LLVMContext& context = f.b.getContext();

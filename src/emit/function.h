@@ -6,6 +6,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,7 @@ struct Function {
   llvm::Value* status = nullptr;     ///< of a kernel that checks its accesses: where it reports
   llvm::Value* call_arguments = nullptr;  ///< room for the pointers of the largest Call
   bool streams = false;                   ///< some store goes past the caches
+  bool shares_functions = false;          ///< their bodies are called: the kernel has many
   std::vector<Memory> memories;           ///< one for each argument, then the scratch
   std::vector<Held> values;
   LaneLoop lanes;
@@ -122,6 +124,15 @@ void emit_bounds_check(Function&, const CheckedAccess&);
 
 Expected<> emit_line(Function&, const kernels::Line&);
 Expected<> emit_multiply_add(Function&, const kernels::MultiplyAdd&);
+
+// shared.cc: bodies of functions that are called.
+
+/// Lines of the block, and of those in it, that are functions of tens of instructions each.
+int count_functions(const kernels::Block&);
+using SharedBody = llvm::function_ref<Lanes(std::span<const Lanes> operands)>;
+/// What `body` gives for the operands, by a call of the module's function of that name; the first call makes it. The name says all that
+/// `body` depends on, and the operands' types.
+Lanes call_shared(Function&, llvm::StringRef name, std::span<const Lanes> operands, SharedBody body);
 
 // byte_products.cc
 

@@ -64,6 +64,13 @@ Lanes apply(Function& f, const kernels::Line& line, DType type, DType to, const 
   return emit_binary(f.b, line.opcode, type, v[0], v[1]);
 }
 
+// "tanh.f32.64" for 64 lanes, "tanh.f32" for one element.
+std::string shared_name(Opcode opcode, DType type, const Value* x) {
+  std::string name = std::string(hlo::name(opcode)) + "." + std::string(hloom::name(type));
+  if (const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType())) name += "." + std::to_string(vector->getNumElements());
+  return name;
+}
+
 }  // namespace
 
 Expected<> emit_line(Function& f, const kernels::Line& line) {
@@ -75,6 +82,11 @@ Expected<> emit_line(Function& f, const kernels::Line& line) {
   const DType type = f.kernel.type(line.operands[0]), to = f.kernel.type(line.result);
   Lanes v[3];
   for (std::size_t i = 0; i < line.operands.size(); ++i) v[i] = operand(f, line.operands[i], vector);
+  if (f.shares_functions && hlo::is_function(line.opcode)) {
+    const auto body = [&](std::span<const Lanes> operands) { return apply(f, line, type, to, operands.data(), vector); };
+    set(f, line.result, call_shared(f, shared_name(line.opcode, type, v[0].real), {v, line.operands.size()}, body), vector);
+    return {};
+  }
   set(f, line.result, apply(f, line, type, to, v, vector), vector);
   return {};
 }

@@ -114,6 +114,19 @@ kernel b(x: f32[8]) blocks 2 { }
   EXPECT_NE(module->getFunction(kForkJoin), nullptr);
 }
 
+// Of few functions the bodies stand where they are used.
+TEST(Module, HasManyFunctionsBodiesOnce) {
+  const auto functions_of = [](int lines) {
+    std::string text = "kernel k(a: f32[99]) -> (y: f32[99]) {\n  for i in 0..99 by 16 {\n    x0 = load f32 a[i]\n";
+    for (int n = 0; n < lines; ++n) text += "    x" + std::to_string(n + 1) + " = tanh f32 x" + std::to_string(n) + "\n";
+    llvm::LLVMContext context;
+    const auto module = module_of(context, {*kernels::parse(text + "    store y[i], x" + std::to_string(lines) + "\n  }\n}")});
+    return std::ranges::count_if(*module, [](const llvm::Function& f) { return !f.isDeclaration(); });
+  };
+  EXPECT_EQ(functions_of(5), 1);
+  EXPECT_EQ(functions_of(50), 2);
+}
+
 TEST(Module, HasNoFastMath) {
   llvm::LLVMContext context;
   const auto module = module_of(context, {*kernels::parse(R"(
