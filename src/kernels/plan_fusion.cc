@@ -31,6 +31,7 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 constexpr std::size_t kMaxBoxes = 48;
+constexpr std::size_t kMaxPieces = 1024;  // of one axis, each of which is a loop of its own and has nothing of the others
 constexpr int kMaxRounds = 6;
 constexpr std::int64_t kBlockBytes = 32 * 1024;
 constexpr std::int64_t kSerialBytes = 128 * 1024;
@@ -316,7 +317,8 @@ class NestPlanner {
         auto parts = cut(box[a], findings, variables[a]);
         if (taps_ != nullptr) parts = with_borders(box[a], std::move(parts));
         if (parts.size() < 2) parts = cut_last_block(box[a], findings, variables[a]);
-        if (parts.size() < 2 || num_boxes_ + parts.size() > kMaxBoxes) continue;
+        const bool are_pieces = num_boxes_ == 1 && parts.size() <= kMaxPieces;
+        if (parts.size() < 2 || (num_boxes_ + parts.size() > kMaxBoxes && !are_pieces)) continue;
         num_boxes_ += parts.size() - 1;
         for (const Axis& part : parts) {
           Box sub = box;
@@ -484,8 +486,12 @@ class NestPlanner {
     if (unrolled_.empty() && tile_.size <= 1 && !of_words) s.square = choose_square(strides_along(s, findings, given_variables), findings, best_cost);
     if (s.square.size != 0) return s;
     std::int64_t lanes = width;
-    if (findings.num_lines <= 12) lanes *= 2;
-    if (findings.num_lines <= 6) lanes *= 2;
+    // Several vectors at once hide what an instruction waits for. Elements far apart go one by one, each an instruction, anyway.
+    constexpr std::int64_t kFar = 8;
+    const bool is_far = std::ranges::any_of(
+        findings.accesses, [&](const Findings::Access& x) { return std::abs(coefficient(x, s.groups[best].back())) > kFar; });
+    if (findings.num_lines <= 12 && !is_far) lanes *= 2;
+    if (findings.num_lines <= 6 && !is_far) lanes *= 2;
     lanes = std::min(lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent(s, best)))));
     s.lanes[best] = static_cast<int>(std::max<std::int64_t>(lanes, 2));
     if (extent(s, best) < 2) s.lanes[best] = 0;

@@ -325,6 +325,27 @@ TEST(PlanFusion, ARollIsTwoLoopsWithoutBranches) {
   EXPECT_NE(kernel.find("by"), kernel.rfind("by")) << kernel;
 }
 
+// Each piece has a loop of its own: asking for each element which of a hundred it comes from costs a hundred times as much.
+TEST(PlanFusion, APieceOfManyIsALoopOfItsOwn) {
+  std::string text = "ENTRY main {\n", operands;
+  for (int n = 0; n < 100; ++n) {
+    const std::string name = "p" + std::to_string(n);
+    text += name + " = f32[8,3] parameter(" + std::to_string(n) + ")\n";
+    operands += (n > 0 ? ", " : "") + name;
+  }
+  const std::string kernel = single_kernel(text + "ROOT r = f32[8,300] concatenate(" + operands + "), dimensions={1} }");
+  EXPECT_EQ(kernel.find("select"), std::string::npos) << kernel;
+  EXPECT_EQ(kernel.find("compare"), std::string::npos) << kernel;
+}
+
+// Elements far apart are an instruction each: 64 at once, of each of many columns, is code that takes minutes to compile.
+TEST(PlanFusion, ElementsFarApartGoByOneVector) {
+  const std::string column = single_kernel("ENTRY main { p = f32[9,64] parameter(0)\n q = f32[9,64] parameter(1)\n t = f32[64,9] transpose(p), dimensions={1,0}\n"
+                                           " u = f32[64,9] transpose(q), dimensions={1,0}\n ROOT c = f32[64,18] concatenate(t, u), dimensions={1} }");
+  EXPECT_EQ(column.find("by 64"), std::string::npos) << column;
+  EXPECT_EQ(column.find("by 32"), std::string::npos) << column;
+}
+
 // Of a nest.
 std::int64_t iterations(const Loop& loop) {
   std::int64_t inside = 0;
