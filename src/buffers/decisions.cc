@@ -73,16 +73,20 @@ class Undone {
   void add_concatenate(const Instruction& i, std::int64_t leaf) {
     const Instruction& concatenate = maker(i, leaf);
     if (concatenate.opcode() != Opcode::Concatenate) return;
+    constexpr std::size_t kNamed = 8;
     std::int64_t bytes = 0;
-    std::string copied;
+    std::vector<std::string> copied;
     for (const Instruction* operand : concatenate.operands()) {
       const Instruction* piece = behind_views(operand);
       if (&concatenate != &i && piece->opcode() != Opcode::Parameter) continue;
       bytes += leaf_bytes(operand->shape());
       const Instruction& array = &concatenate == &i ? *piece : *i.operand(piece->parameter_number());
-      copied += (copied.empty() ? "" : ", ") + array.name();
+      copied.push_back(array.name());
     }
-    const std::string reason = copied.empty() ? "" : "arrays of their own are copied into it: " + copied;
+    std::string reason;
+    for (std::size_t n = 0; n < std::min(copied.size(), kNamed); ++n)
+      reason += (n == 0 ? "arrays of their own are copied into it: " : ", ") + copied[n];
+    if (copied.size() > kNamed) reason += " and " + std::to_string(copied.size() - kNamed) + " more";
     to_.push_back({Kind::Concatenate, i.name(), leaf, bytes, depth(i), copied.empty(), reason, {}});
   }
 
