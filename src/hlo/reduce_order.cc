@@ -11,26 +11,36 @@ namespace {
 
 constexpr std::int64_t kShortest = 8;  // elements of a minor dimension that goes by lanes
 
-}  // namespace
-
-Opcode reducer_op(const Computation& computation) {
-  const Instruction& root = *computation.root();
-  if (root.num_operands() != 2 || computation.parameters().size() != 2) return Opcode::Tuple;
-  const Instruction* a = computation.parameter(0);
-  const Instruction* b = computation.parameter(1);
-  const bool straight = root.operand(0) == a && root.operand(1) == b;
-  const bool crossed = root.operand(0) == b && root.operand(1) == a;
+// The opcode of a commutative binary op of `a` and `b`.
+Opcode combining_op(const Instruction& result, const Instruction* a, const Instruction* b) {
+  if (result.num_operands() != 2) return Opcode::Tuple;
+  const bool straight = result.operand(0) == a && result.operand(1) == b;
+  const bool crossed = result.operand(0) == b && result.operand(1) == a;
   if (!straight && !crossed) return Opcode::Tuple;
-  switch (root.opcode()) {
+  switch (result.opcode()) {
     case Opcode::Add:
     case Opcode::Multiply:
     case Opcode::Maximum:
     case Opcode::Minimum:
     case Opcode::And:
     case Opcode::Or:
-    case Opcode::Xor: return root.opcode();
+    case Opcode::Xor: return result.opcode();
     default: return Opcode::Tuple;
   }
+}
+
+}  // namespace
+
+Opcode reducer_op(const Computation& computation) {
+  if (computation.parameters().size() != 2) return Opcode::Tuple;
+  return combining_op(*computation.root(), computation.parameter(0), computation.parameter(1));
+}
+
+Opcode reducer_op(const Computation& computation, std::int64_t k) {
+  const Instruction& root = *computation.root();
+  const std::int64_t values = root.num_operands();
+  if (root.opcode() != Opcode::Tuple || std::ssize(computation.parameters()) != 2 * values) return Opcode::Tuple;
+  return combining_op(*root.operand(k), computation.parameter(k), computation.parameter(values + k));
 }
 
 Opcode reduce_op(const Instruction& reduce) {

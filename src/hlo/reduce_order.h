@@ -13,6 +13,9 @@ inline constexpr std::int64_t kFoldLanes = 64;
 /// The combining opcode of a reducer that is one commutative binary op of its two parameters, if it is; else Tuple.
 Opcode reducer_op(const Computation&);
 
+/// The same for result `k` of a reducer of several values at once: of those of array `k` alone.
+Opcode reducer_op(const Computation&, std::int64_t k);
+
 /// The combining opcode of a reduce of one array, in the array's own type; Tuple for any other.
 Opcode reduce_op(const Instruction& reduce);
 

@@ -109,6 +109,38 @@ TEST(SimplifyMovement, ReadsWhatWasJustWritten) {
             "ROOT x = f32[4,6] parameter(0)\n");
 }
 
+TEST(SimplifyMovement, ReadsMuchOfWhatIsComputedWhereItThenStands) {
+  const auto kept = [](const std::string& update, const std::string& rest) {
+    return simplified(std::string(kX) + "y = f32[2,6] parameter(1)\n" + update +
+                      "i = s32[] constant(1)\nz = s32[] constant(0)\nw = f32[4,6] dynamic-update-slice(x, u, i, z)\n" + rest)
+               .find("slice(w)") != std::string::npos;
+  };
+  const std::string computed = "u = f32[2,6] exponential(y)\n", there = "u = f32[2,6] parameter(2)\n",
+                    row = "s = f32[1,6] slice(w), slice={[2:3], [0:6]}\n", element = "s = f32[1,1] slice(w), slice={[2:3], [0:1]}\n",
+                    array_too = "ROOT t = (f32[4,6], f32[1,6]) tuple(w, s)", alone = "ROOT n = f32[1,6] negate(s)";
+  EXPECT_TRUE(kept(computed, row + array_too));
+  EXPECT_FALSE(kept(computed, row + alone));     // nobody wants the array
+  EXPECT_FALSE(kept(there, row + array_too));    // what is written is an array in any case
+  EXPECT_FALSE(kept(computed, element + "ROOT t = (f32[4,6], f32[1,1]) tuple(w, s)"));
+}
+
+// A sum and a maximum in one reduce are two; of what looks at several arrays, as a search for the place of the largest does, one.
+TEST(SimplifyMovement, ReducesApartWhatHasNoSayInTheOther) {
+  const auto reduces = [](const std::string& second) {
+    const std::string text = testing::after(
+        "simplify-movement",
+        "HloModule m\nboth { a = f32[] parameter(0)\nb = f32[] parameter(1)\nc = f32[] parameter(2)\nd = f32[] parameter(3)\ns = f32[] add(a, c)\nm = f32[] maximum(" +
+            second + ")\nROOT t = (f32[], f32[]) tuple(s, m) }\nENTRY e {\n" + kX +
+            "y = f32[4,6] parameter(1)\nz = f32[] constant(0)\nr = (f32[4], f32[4]) reduce(x, y, z, z), dimensions={1}, to_apply=both\n"
+            "a = f32[4] get-tuple-element(r), index=0\nb = f32[4] get-tuple-element(r), index=1\nROOT s = f32[4] subtract(a, b)\n}\n");
+    return text.find("(f32[4], f32[4]) reduce") == std::string::npos;
+  };
+  EXPECT_TRUE(reduces("b, d"));
+  EXPECT_TRUE(reduces("d, b"));
+  EXPECT_FALSE(reduces("b, c"));
+  EXPECT_FALSE(reduces("b, a"));
+}
+
 TEST(SimplifyMovement, WritesTheWindowWhateverThePredicate) {
   EXPECT_EQ(
       simplified(std::string(kX) +

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "hlo/reduce_order.h"
 #include "passes/make.h"
 #include "passes/simplify_rules.h"
 
@@ -15,10 +16,26 @@ bool is_sum_from_zero(Instruction* x) {
          x->operand(0)->shape().dtype() == type && simple_combiner(*x->to_apply()) == Opcode::Add && is_number(x->operand(1), 0.0);
 }
 
+// Of several arrays, none of which has a say in another's result: each goes by its own order, and as fast as it can.
+Instruction* reduces_apart(Instruction& i) {
+  const std::int64_t count = i.num_operands() / 2;
+  const auto op_of = [&](std::int64_t k) { return hlo::reducer_op(*i.to_apply(), k); };
+  for (std::int64_t k = 0; k < count; ++k) {
+    const DType type = i.operand(k)->shape().dtype();
+    if (op_of(k) == Opcode::Tuple || i.operand(count + k)->shape().dtype() != type || i.shape().element(k).dtype() != type) return nullptr;
+  }
+  Make make(i);
+  std::vector<Instruction*> results;
+  const Dims dimensions(i.dimensions().begin(), i.dimensions().end());
+  for (std::int64_t k = 0; k < count; ++k) results.push_back(make.reduce(op_of(k), i.operand(k), i.operand(count + k), dimensions));
+  return make.tuple(results);
+}
+
 }  // namespace
 
 // Each element has one value to combine with the initial one.
 Instruction* reduce(Instruction& i) {
+  if (i.num_operands() > 2 && i.shape().is_tuple()) return reduces_apart(i);
   if (i.num_operands() != 2 || !i.shape().is_array()) return nullptr;
   Instruction *x = i.operand(0), *initial = i.operand(1);
   Make make(i);

@@ -96,6 +96,16 @@ Instruction* slice_of_pad(Instruction& i) {
   return Make(i).slice(padded->operand(0), std::move(a));
 }
 
+// Whether much of what an update writes is better read where it then stands: the updated array is made in any case, and with a second
+// reader what is computed for its window would be written twice, as an array of its own and into the window.
+bool is_better_read(const Instruction& slice, const Instruction& update) {
+  constexpr std::int64_t kMuch = 8;  // a part in so many
+  const Instruction* written = update.operand(1);
+  const bool is_there = is(written, Opcode::Parameter) || is(written, Opcode::GetTupleElement) || is(written, Opcode::Constant);
+  const bool is_made = update.is_root() || std::ranges::any_of(update.users(), [](const Instruction* u) { return !is(u, Opcode::Slice); });
+  return !is_there && is_made && slice.shape().num_elements() * kMuch > written->shape().num_elements();
+}
+
 // A slice of an array that an update at a known place has written: all of the update's elements, or none.
 Instruction* slice_of_update(Instruction& i) {
   Instruction* update = i.operand(0);
@@ -115,7 +125,7 @@ Instruction* slice_of_update(Instruction& i) {
     inside.starts[at(d)] -= begin;
     inside.limits[at(d)] = last + 1 - begin;
   }
-  return is_inside ? Make(i).slice(update->operand(1), std::move(inside)) : nullptr;
+  return is_inside && !is_better_read(i, *update) ? Make(i).slice(update->operand(1), std::move(inside)) : nullptr;
 }
 
 }  // namespace
