@@ -188,6 +188,24 @@ TEST(BufferScenarios, S12toS14_UpdatesWithOtherReaders) {
                                     " ROOT r = (f32[40], f32[40]) tuple(d, a)\n"));
 }
 
+// Two fields that step by step are made from each other's neighbours, as finite differences in time do.
+TEST(BufferScenarios, UpdatesThatReadTheirOwnWindowsAndEachOthers) {
+  const std::string type = "(s32[], f32[400], f32[400])";
+  const std::string step =
+      " x = f32[400] get-tuple-element(s), index=1\n y = f32[400] get-tuple-element(s), index=2\n at = s32[] constant(1)\n"
+      " xw = f32[398] slice(x), slice={[1:399]}\n yl = f32[398] slice(y), slice={[0:398]}\n yr = f32[398] slice(y), slice={[1:399]}\n"
+      " dy = f32[398] subtract(yr, yl)\n xn = f32[398] add(xw, dy)\n x.next = f32[400] dynamic-update-slice(x, xn, at)\n"
+      " yw = f32[398] slice(y), slice={[1:399]}\n xl = f32[398] slice(x.next), slice={[1:399]}\n xr = f32[398] slice(x.next), slice={[2:400]}\n"
+      " dx = f32[398] subtract(xr, xl)\n yn = f32[398] subtract(yw, dx)\n y.next = f32[400] dynamic-update-slice(y, yn, at)\n";
+  // The same of both old fields: one of them is saved.
+  std::string both = step;
+  for (std::size_t at; (at = both.find("slice(x.next)")) != std::string::npos;) both.replace(at, 13, "slice(x)");
+  for (const std::string& body : {step, both})
+    expect_interpreted(entry(" z = s32[] constant(0)\n x = f32[400] parameter(0)\n y = f32[400] parameter(1)\n t = " + type + " tuple(z, x, y)\n ROOT w = " +
+                                 type + " while(t), condition=l.cond, body=l.body\n",
+                             loop("l", "f32[400], f32[400]", 5, body, "x.next, y.next")));
+}
+
 TEST(BufferScenarios, S15_SortsOfOneAndOfSeveral) {
   const std::string one = "lt { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT l = pred[] compare(a, b), direction=LT }\n";
   const std::string two = "lt { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = s32[] parameter(2)\n"

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "base/check.h"
+#include "fusion/bases.h"
 #include "fusion/column_sums.h"
 #include "fusion/cost.h"
 #include "fusion/form_rows.h"
@@ -52,11 +54,10 @@ class Fuser {
   Fuser(Computation& computation, const FuseOptions& options) : c_(computation), options_(options) {}
 
   void run() {
-    split_free_bases();
+    split_free_bases(c_);
     std::vector<Instruction*> order = c_.post_order();
     for (std::size_t n = 0; n < order.size(); ++n) position_[order[n]] = static_cast<std::int64_t>(n);
-    for (const Instruction* i : order)
-      for (std::int64_t k = 0; k < num_bases(*i); ++k) bases_.insert(i->operand(k));
+    bases_.emplace(order);
     if (options_.rows)
       for (const RowGroup& rows : form_rows(c_)) start(rows);
     for (auto i = order.rbegin(); i != order.rend(); ++i) place(**i);
@@ -72,16 +73,6 @@ class Fuser {
 
  private:
   using Ids = std::set<std::size_t>;
-
-  // What is made wherever it is read is not the array that is updated, though both may have been written as one.
-  void split_free_bases() {
-    for (Instruction* i : c_.post_order())
-      for (std::int64_t k = 0; k < num_bases(*i); ++k) {
-        Instruction* base = i->operand(k);
-        if (base->opcode() == Opcode::Constant || !is_free(*base) || base->users().size() == 1) continue;
-        i->replace_operand(k, c_.add_clone(*base, base->operands()));
-      }
-  }
 
   void place(Instruction& i) {
     if (is_structural(i) || i.opcode() == Opcode::Fusion) return;
@@ -179,19 +170,6 @@ class Fuser {
     return hero == Hero::Dot || hero == Hero::Convolution || hero == Hero::Routine;
   }
 
-  // Arrays that an instruction updates in place: its first operands.
-  static std::int64_t num_bases(const Instruction& i) {
-    if (i.opcode() == Opcode::DynamicUpdateSlice) return 1;
-    return i.opcode() == Opcode::Scatter ? i.num_operands() / 2 : 0;
-  }
-
-  // Whether a kernel that updates in place would read an array that it or another one updates: where two write from each
-  // other, both must have read before either writes.
-  bool reads_base(const Instruction& i, const Group& group) const {
-    if (group.hero != Hero::WindowUpdate && group.hero != Hero::Scatter) return false;
-    return std::ranges::any_of(i.operands(), [&](const Instruction* o) { return bases_.contains(o); });
-  }
-
   int longest_chain(const Instruction& i) const {
     int longest = 0;
     for (const Instruction* user : i.users())
@@ -284,7 +262,7 @@ class Fuser {
         reason = "it is spread several times: its elements lie strides of strides apart";
         return false;
       }
-      if (reads_base(i, group)) {
+      if ((group.hero == Hero::WindowUpdate || group.hero == Hero::Scatter) && bases_->are_read_late(i, *group.roots[0], group.members)) {
         reason = "it reads an array that is updated in place";
         return false;
       }
@@ -618,7 +596,7 @@ class Fuser {
   std::unordered_map<const Instruction*, bool> aligned_;
   std::unordered_map<const Instruction*, int> copied_chain_;
   std::map<LoopOf, std::vector<std::size_t>> siblings_;  ///< groups by what their reduces go over
-  std::unordered_set<const Instruction*> bases_;     ///< arrays that are updated in place
+  std::optional<Bases> bases_;                       ///< arrays that are updated in place
   std::unordered_set<const Instruction*> repeated_;  ///< elements are computed several times in their kernel
   std::unordered_map<const Instruction*, Instruction*> replaced_;
 };

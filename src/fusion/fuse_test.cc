@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -361,15 +362,29 @@ TEST(Fuse, NoKernelWaitsForItself) {
 }
 
 TEST(Fuse, TheBaseOfAnUpdateIsABuffer) {
-  const auto m = fused(
-      "ENTRY e { p = f32[9] parameter(0)\n i = s32[] parameter(1)\n n = f32[9] negate(p)\n"
-      " w = f32[2] dynamic-slice(n, i), dynamic_slice_sizes={2}\n u = f32[2] exponential(w)\n"
-      " ROOT d = f32[9] dynamic-update-slice(n, u, i) }");
-  const auto k = kernels(*m);
-  ASSERT_EQ(k.size(), 3u);
-  const Instruction& update = *m->entry()->root();
-  EXPECT_EQ(decision(update, "kernel"), "window-update");
-  EXPECT_EQ(update.called(0)->root()->operand(0)->opcode(), Opcode::Parameter);
+  const auto update = [](const std::string& window) {
+    return fused("ENTRY e { p = f32[9] parameter(0)\n i = s32[] parameter(1)\n j = s32[] parameter(2)\n n = f32[9] negate(p)\n" + window +
+                 " u = f32[2] exponential(w)\n ROOT d = f32[9] dynamic-update-slice(n, u, i) }");
+  };
+  // Each element is read, then written, at its own place.
+  const auto m = update(" w = f32[2] dynamic-slice(n, i), dynamic_slice_sizes={2}\n");
+  ASSERT_EQ(kernels(*m).size(), 2u) << text::print(*m);
+  const Instruction& root = *m->entry()->root();
+  EXPECT_EQ(decision(root, "kernel"), "window-update");
+  EXPECT_EQ(root.called(0)->root()->operand(0)->opcode(), Opcode::Parameter);
+  EXPECT_EQ(kernels(*update(" w = f32[2] dynamic-slice(n, j), dynamic_slice_sizes={2}\n")).size(), 3u);
+  EXPECT_EQ(kernels(*update(" v = f32[2] dynamic-slice(n, i), dynamic_slice_sizes={2}\n w = f32[2] reverse(v), dimensions={0}\n")).size(), 3u);
+}
+
+// What reads an array before another kernel updates it may be in the kernel of an update before that one.
+TEST(Fuse, UpdatesReadEachOthersBasesInOrder) {
+  const auto two = [](const std::string& read) {
+    return fused("ENTRY e { x = f32[9] parameter(0)\n y = f32[9] parameter(1)\n i = s32[] constant(1)\n ys = f32[7] slice(y), slice={[0:7]}\n"
+                 " yn = f32[7] negate(ys)\n xd = f32[9] dynamic-update-slice(x, yn, i)\n xs = f32[7] slice(" + read + "), slice={[2:9]}\n"
+                 " xn = f32[7] negate(xs)\n yd = f32[9] dynamic-update-slice(y, xn, i)\n ROOT t = (f32[9], f32[9]) tuple(xd, yd) }");
+  };
+  EXPECT_EQ(kernels(*two("xd")).size(), 2u);
+  EXPECT_EQ(kernels(*two("x")).size(), 4u);  // each from the old other one
 }
 
 // A fill that is updated and compared with as well: each has its own.
@@ -482,6 +497,25 @@ TEST(Regions, SmallRunsTogetherLargeAlone) {
                        (k->num_operands() > 1 && k->operand(1)->shape().num_elements() > 1000);
     EXPECT_EQ(decision(*k, "region").empty(), large) << k->name();
   }
+}
+
+// A loop that was unrolled has the same dot many times: apart they are equal kernels.
+TEST(Regions, ManyDotsGoByThemselves) {
+  const auto in_regions = [](int count, const std::string& size) {
+    const std::string array = "f32[" + size + "," + size + "]";
+    std::string text = "ENTRY e { x0 = " + array + " parameter(0)\n w = " + array + " parameter(1)\n";
+    for (int n = 0; n < count; ++n)
+      text += " d" + std::to_string(n) + " = " + array + " dot(x" + std::to_string(n) + ", w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n x" +
+              std::to_string(n + 1) + " = " + array + " tanh(d" + std::to_string(n) + ")\n";
+    auto m = fused(text + " ROOT r = " + array + " negate(x" + std::to_string(count) + ") }");
+    mark_regions(*m);
+    return std::ranges::count_if(kernels(*m), [](const Instruction* k) {
+      return !decision(*k, "region").empty() && std::ranges::any_of(k->called(0)->instructions(), [](const Instruction& i) { return i.opcode() == Opcode::Dot; });
+    });
+  };
+  EXPECT_EQ(in_regions(3, "32"), 3);
+  EXPECT_EQ(in_regions(12, "32"), 0);
+  EXPECT_EQ(in_regions(12, "8"), 12);  // shorter than a step
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 constexpr std::int64_t kManyInstructions = 16;  // for a large kernel
+constexpr std::int64_t kLongDot = 32 << 10;      // products: about a microsecond
+constexpr std::int64_t kFewDots = 4;             // of a computation that runs once
 constexpr std::int64_t kMostCalledBytes = std::int64_t{1} << 30;  // by the large kernels of a loop; a tenth of a second
 
 /// What it would mean to have an instruction or computation in a region.
@@ -187,6 +189,17 @@ bool runs_nothing(const Instruction& i) {
   }
 }
 
+// A dot that takes longer than a step costs.
+bool is_long_dot(const Instruction& i) {
+  if (i.opcode() != Opcode::Fusion) return false;
+  return std::ranges::any_of(i.called(0)->instructions(), [](const Instruction& d) {
+    if (d.opcode() != Opcode::Dot) return false;
+    std::int64_t work = d.shape().num_elements();
+    for (const std::int64_t k : d.attr<hlo::DotAttr>().lhs_contracting) work *= d.operand(0)->shape().dim(k);
+    return work >= kLongDot;
+  });
+}
+
 }  // namespace
 
 void mark_regions(hlo::Module& module) {
@@ -195,8 +208,14 @@ void mark_regions(hlo::Module& module) {
   for (Computation& c : module.computations()) {
     std::int64_t held = 0;
     bool open = false;
+    // Where loops were unrolled, many dots are equal: as kernels of their own they are compiled once.
+    const bool has_many = &c == module.entry() && std::ranges::count_if(c.instructions(), is_long_dot) > kFewDots;
     for (Instruction& i : c.instructions()) {
       if (runs_nothing(i)) continue;
+      if (has_many && is_long_dot(i)) {
+        open = false;
+        continue;
+      }
       const Weight w = weigher.of(i);
       const bool is_loop = i.opcode() == Opcode::While;
       if (!w.fits || (!w.is_small() && !is_loop)) {

@@ -80,19 +80,6 @@ std::optional<std::int64_t> known_start(const Instruction* update, std::int64_t 
   return std::clamp<std::int64_t>(value, 0, room);
 }
 
-// Whether a slice of the base's dimensions and the update's size stands where the update does.
-bool stands_at(const Instruction* slice, const Instruction* update) {
-  if (is(slice, Opcode::DynamicSlice))
-    return std::ranges::equal(slice->operands() | std::views::drop(1), update->operands() | std::views::drop(2));
-  if (!is(slice, Opcode::Slice)) return false;
-  const auto& a = slice->attr<hlo::SliceAttr>();
-  for (std::int64_t d = 0; d < slice->shape().rank(); ++d) {
-    const auto n = static_cast<std::size_t>(d);
-    if (a.strides[n] != 1 || known_start(update, d) != a.starts[n]) return false;
-  }
-  return true;
-}
-
 WindowUpdatePlan plan(UpdateKind kind, std::int64_t base_operand, const Target& target, std::string reason) {
   return {kind, base_operand, target.written()->shape().size_bytes(), std::move(reason)};
 }
@@ -228,9 +215,8 @@ class Fused {
 
   // The elements that the update replaces, in their order.
   bool is_current_window(const Instruction* i) const {
-    return is(target_.update, Opcode::DynamicUpdateSlice) && is_slice(i) && views_.contains(i->operand(0)) &&
-           same_dims(i->operand(0)->shape(), target_.base_value()->shape()) &&
-           same_dims(i->shape(), target_.written()->shape()) && stands_at(i, target_.update);
+    return is_slice(i) && views_.contains(i->operand(0)) && same_dims(i->operand(0)->shape(), target_.base_value()->shape()) &&
+           stands_at(*i, *target_.update);
   }
 
   // Whether each element read is used for its own place alone. Any one element may be read for an update of one.
@@ -297,6 +283,18 @@ bool is_window_update(const hlo::Instruction& instruction, std::int64_t leaf) {
 
 const hlo::Instruction* window_update(const hlo::Instruction& instruction, std::int64_t leaf) {
   return find_target(instruction, leaf).update;
+}
+
+bool stands_at(const hlo::Instruction& slice, const hlo::Instruction& update) {
+  if (!is(&update, Opcode::DynamicUpdateSlice) || !is_slice(&slice) || !same_dims(slice.shape(), update.operand(1)->shape())) return false;
+  if (is(&slice, Opcode::DynamicSlice))
+    return std::ranges::equal(slice.operands() | std::views::drop(1), update.operands() | std::views::drop(2));
+  const auto& a = slice.attr<hlo::SliceAttr>();
+  for (std::int64_t d = 0; d < slice.shape().rank(); ++d) {
+    const auto n = static_cast<std::size_t>(d);
+    if (a.strides[n] != 1 || known_start(&update, d) != a.starts[n]) return false;
+  }
+  return true;
 }
 
 WindowUpdatePlan plan_window_update(const hlo::Instruction& instruction, std::int64_t leaf) {

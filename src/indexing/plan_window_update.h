@@ -38,6 +38,9 @@ bool is_window_update(const hlo::Instruction&, std::int64_t leaf = 0);
 /// That dynamic-update-slice or scatter; null if there is none.
 const hlo::Instruction* window_update(const hlo::Instruction&, std::int64_t leaf = 0);
 
+/// Whether a slice, of any kind, of an array of the base's dimensions reads the window that a dynamic-update-slice writes.
+bool stands_at(const hlo::Instruction& slice, const hlo::Instruction& update);
+
 /// The first plan of UpdateKind that is right whatever the sizes of machine and input, provided that the base is not
 /// read after the update: that buffers/ adds. A read of the base by another result of a fusion, or through another
 /// operand that is the same array, counts as a read beside the update. Needs: is_window_update(instruction, leaf).
