@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "fusion/cost.h"
 #include "fusion/fuse.h"
@@ -16,7 +18,7 @@ using hlo::Opcode;
 
 constexpr std::int64_t kManyInstructions = 16;  // for a large kernel
 constexpr std::int64_t kLongDot = 32 << 10;      // products: about a microsecond
-constexpr std::int64_t kFewDots = 4;             // of a computation that runs once
+constexpr std::int64_t kFewDots = 4;              // equal ones, of a computation that runs once
 constexpr std::int64_t kMostCalledBytes = std::int64_t{1} << 30;  // by the large kernels of a loop; a tenth of a second
 
 /// What it would mean to have an instruction or computation in a region.
@@ -189,15 +191,36 @@ bool runs_nothing(const Instruction& i) {
   }
 }
 
-// A dot that takes longer than a step costs.
-bool is_long_dot(const Instruction& i) {
-  if (i.opcode() != Opcode::Fusion) return false;
-  return std::ranges::any_of(i.called(0)->instructions(), [](const Instruction& d) {
-    if (d.opcode() != Opcode::Dot) return false;
+// The dot of a kernel that takes longer than a step costs, or null.
+const Instruction* long_dot(const Instruction& i) {
+  if (i.opcode() != Opcode::Fusion) return nullptr;
+  for (const Instruction& d : i.called(0)->instructions()) {
+    if (d.opcode() != Opcode::Dot) continue;
     std::int64_t work = d.shape().num_elements();
     for (const std::int64_t k : d.attr<hlo::DotAttr>().lhs_contracting) work *= d.operand(0)->shape().dim(k);
-    return work >= kLongDot;
-  });
+    if (work >= kLongDot) return &d;
+  }
+  return nullptr;
+}
+
+bool is_same_dot(const Instruction& a, const Instruction& b) {
+  return a.shape() == b.shape() && a.operand(0)->shape() == b.operand(0)->shape() && a.operand(1)->shape() == b.operand(1)->shape() &&
+         a.attr<hlo::DotAttr>() == b.attr<hlo::DotAttr>();
+}
+
+// The kernels of long dots that a computation has many of, as where a loop was unrolled.
+std::unordered_set<const Instruction*> repeated_dots(const Computation& c) {
+  std::vector<std::vector<const Instruction*>> alike;
+  for (const Instruction& i : c.instructions()) {
+    const Instruction* dot = long_dot(i);
+    if (dot == nullptr) continue;
+    const auto found = std::ranges::find_if(alike, [&](const auto& kernels) { return is_same_dot(*long_dot(*kernels[0]), *dot); });
+    (found != alike.end() ? *found : alike.emplace_back()).push_back(&i);
+  }
+  std::unordered_set<const Instruction*> repeated;
+  for (const auto& kernels : alike)
+    if (std::ssize(kernels) > kFewDots) repeated.insert(kernels.begin(), kernels.end());
+  return repeated;
 }
 
 }  // namespace
@@ -208,11 +231,12 @@ void mark_regions(hlo::Module& module) {
   for (Computation& c : module.computations()) {
     std::int64_t held = 0;
     bool open = false;
-    // Where loops were unrolled, many dots are equal: as kernels of their own they are compiled once.
-    const bool has_many = &c == module.entry() && std::ranges::count_if(c.instructions(), is_long_dot) > kFewDots;
+    // As kernels of their own they are equal, and compiled once.
+    std::unordered_set<const Instruction*> alone;
+    if (&c == module.entry()) alone = repeated_dots(c);
     for (Instruction& i : c.instructions()) {
       if (runs_nothing(i)) continue;
-      if (has_many && is_long_dot(i)) {
+      if (alone.contains(&i)) {
         open = false;
         continue;
       }

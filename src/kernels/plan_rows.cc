@@ -264,7 +264,7 @@ class RowPlanner {
     Point along;
     for (const std::size_t d : along_) along.push_back(at[d]);
     Index index = Builder::linearise(along, extents(along_));
-    if (!space_.by_lanes) index = index * kRowLanes + lane_;
+    if (!space_.by_lanes) index = index * p_.rows_together() + lane_;
     return index + held.scratch_offset / byte_width(held.value->shape().dtype());
   }
 

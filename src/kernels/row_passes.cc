@@ -184,7 +184,7 @@ class PassPlanner {
     for (int p = held.made + 1; p < 64; ++p)
       if ((passes >> p & 1) != 0) held.needed.push_back(p);
     if (root == nullptr) {
-      const std::int64_t bytes = (p_.space.columns() * byte_width(i.shape().dtype()) * rows_together() + 63) / 64 * 64;
+      const std::int64_t bytes = (p_.space.columns() * byte_width(i.shape().dtype()) * p_.rows_together() + 63) / 64 * 64;
       if (p_.scratch_bytes + bytes > kMaxScratch) return false;
       held.scratch_offset = p_.scratch_bytes;
       p_.scratch_bytes += bytes;
@@ -192,8 +192,6 @@ class PassPlanner {
     p_.held.push_back(std::move(held));
     return true;
   }
-
-  std::int64_t rows_together() const { return p_.space.by_lanes ? 1 : kRowLanes; }
 
   std::vector<const Instruction*> order_;
   const std::vector<Root>& roots_;

@@ -1,6 +1,7 @@
 // What each pass over a row computes, and what is kept for later ones.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "kernels/plan_fusion.h"
 
 namespace hloom::kernels {
+
+/// Rows that are taken side by side where sums do not go by lanes.
+inline constexpr std::int64_t kRowLanes = 16;
 
 /// A value with an element for each element of the row that is made in one pass and needed in later ones.
 struct Held {
@@ -32,10 +36,9 @@ struct RowPasses {
   std::int64_t scratch_bytes = 0;
   std::int64_t blocks = 0;                                    ///< of rows that column_roots take; 0 without such
   int num_passes() const { return static_cast<int>(reduces.size()) - 1; }
+  /// Rows whose elements lie side by side in scratch.
+  std::int64_t rows_together() const { return space.by_lanes ? 1 : std::min(kRowLanes, space.rows()); }
 };
-
-/// Rows that are taken side by side where sums do not go by lanes.
-inline constexpr std::int64_t kRowLanes = 16;
 
 /// `roots` has to outlive the result, which points to its elements. Needs: is_rows_fusion().
 RowPasses row_passes(const hlo::Instruction& fusion, const std::vector<Root>& roots);
