@@ -80,15 +80,18 @@ TEST(Fuse, AFunctionIsNotComputedAtSeveralPlaces) {
 
 // Elements of the even places and of the odd ones, of halves that are such again: as JAX writes a scan along a dimension.
 TEST(Fuse, WhatIsSpreadAgainAndAgainIsSeveralKernels) {
-  std::string text = "ENTRY e { x0 = f32[64] parameter(0)\n z = f32[] constant(0)\n";
-  for (int n = 1; n <= 6; ++n) {
-    const std::string to = std::to_string(n), size = std::to_string(64 << n), less = std::to_string((64 << n) - 1);
-    text += "odd" + to + " = f32[" + less + "] pad(x" + std::to_string(n - 1) + ", z), padding=0_0_1\n right" + to + " = f32[" + size + "] pad(odd" +
-            to + ", z), padding=0_1\n y" + to + " = f32[" + size + "] parameter(" + to + ")\n x" + to + " = f32[" + size + "] add(right" + to +
-            ", y" + to + ")\n";
+  for (const std::string rows : {"", ",20"}) {  // of elements, or of rows
+    const std::string none = rows.empty() ? "" : "x0_0";
+    std::string text = "ENTRY e { x0 = f32[64" + rows + "] parameter(0)\n z = f32[] constant(0)\n";
+    for (int n = 1; n <= 6; ++n) {
+      const std::string to = std::to_string(n), size = std::to_string(64 << n) + rows, less = std::to_string((64 << n) - 1) + rows;
+      text += "odd" + to + " = f32[" + less + "] pad(x" + std::to_string(n - 1) + ", z), padding=0_0_1" + none + "\n right" + to + " = f32[" + size + "] pad(odd" +
+              to + ", z), padding=0_1" + none + "\n y" + to + " = f32[" + size + "] parameter(" + to + ")\n x" + to + " = f32[" + size + "] add(right" + to +
+              ", y" + to + ")\n";
+    }
+    const auto m = fused(text + "ROOT r = f32[4096" + rows + "] negate(x6) }");
+    EXPECT_EQ(kernels(*m).size(), 3u) << rows;
   }
-  const auto m = fused(text + "ROOT r = f32[4096] negate(x6) }");
-  EXPECT_EQ(kernels(*m).size(), 3u);
 }
 
 TEST(Fuse, AReduceTakesItsProducersAndItsEpilogue) {

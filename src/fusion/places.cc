@@ -43,9 +43,8 @@ bool is_broken(const Instruction& i, std::int64_t d) {
   return i.opcode() == Opcode::Pad ? i.attr<hlo::PadAttr>().dims[static_cast<std::size_t>(d)].interior > 0 : i.dimensions()[0] == d;
 }
 
-// The shortest stretch of an operand that is not broken there.
+// The shortest stretch of a concatenation's operand there.
 std::int64_t piece(const Instruction& i, std::int64_t d) {
-  if (i.opcode() == Opcode::Pad) return 1;
   std::int64_t shortest = i.shape().dim(d);
   for (const Instruction* o : i.operands()) shortest = std::min(shortest, o->shape().dim(d));
   return shortest;
@@ -58,7 +57,8 @@ bool spreads(const Instruction& i) {
   if (!is_of_pieces(i)) return false;
   std::int64_t inner = 1;
   for (const std::int64_t d : i.shape().layout().minor_to_major) {
-    if (is_broken(i, d)) return inner * piece(i, d) < kShortRun && (i.opcode() == Opcode::Pad || inner * i.shape().dim(d) < i.shape().num_elements());
+    // Padding inside doubles the parts that a kernel's loops fall into, however long its runs are.
+    if (is_broken(i, d)) return i.opcode() == Opcode::Pad || (inner * piece(i, d) < kShortRun && inner * i.shape().dim(d) < i.shape().num_elements());
     inner *= i.shape().dim(d);
   }
   return false;

@@ -10,8 +10,8 @@
 
 namespace hloom::fusion {
 
-/// Whether the elements of an operand lie in short runs between others: interior padding, or arrays interleaved along a dimension
-/// that lies dense.
+/// Whether the elements of an operand lie between others: by interior padding, or in short runs where arrays are interleaved along a
+/// dimension that lies dense.
 bool spreads(const hlo::Instruction&);
 
 /// The places of one kernel's members. Ways that lead to one place over different instructions count as different places, so that the

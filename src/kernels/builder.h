@@ -35,6 +35,7 @@ struct Findings {
   std::vector<Access> accesses;
   /// Points at which a loop variable's range should be cut, so that each part lies in one piece of a concatenate or pad.
   std::map<Value, std::vector<std::int64_t>> cuts;
+  bool may_cut = true;  ///< else what would be cut is masked, and its accesses are found
   /// Divisors d by which a loop variable v should be split as d·v1 + v2.
   std::map<Value, std::vector<std::int64_t>> splits;
   /// Variables used other than in accesses: their values matter.

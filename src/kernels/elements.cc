@@ -394,6 +394,7 @@ Expected<Value> Elements::bitcast_convert(const Instruction& i, const Point& poi
 }
 
 void Elements::want_cut(const Index& index, std::int64_t boundary) {
+  if (!b_.findings->may_cut) return;
   // The term that the boundary falls between multiples of: the others stay below one multiple.
   for (const Index::Term& t : index.terms) {
     if (!b_.may_shape(t.value)) continue;

@@ -246,6 +246,7 @@ std::optional<Point> Elements::window_point(const hlo::Window& window, const std
 
 // Every so many elements of a base dilation are alike: a loop over one period is cut into its iterations.
 void Elements::want_phases(const Index& index, std::int64_t period) {
+  if (!b_.findings->may_cut) return;
   constexpr std::int64_t kMostPhases = 4;
   for (const Index::Term& t : index.terms) {
     const Range r = b_.range(index_of(t.value));

@@ -31,6 +31,8 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 constexpr std::size_t kMaxBoxes = 48;
+constexpr std::size_t kMaxSmallBoxes = 192;  // that move elements, or little more
+constexpr std::int64_t kFewLines = 3;
 constexpr std::size_t kMaxPieces = 1024;  // of one axis, each of which is a loop of its own and has nothing of the others
 constexpr int kMaxRounds = 6;
 constexpr std::int64_t kBlockBytes = 32 * 1024;
@@ -281,9 +283,11 @@ class NestPlanner {
   }
 
   // Runs the body once with plain loops in a builder of its own, and says what it found.
-  Expected<Findings> dry_run(const Box& box, std::vector<Value>& variables) {
+  Expected<Findings> dry_run(const Box& box, std::vector<Value>& variables, bool may_cut = true) {
     Builder scratch("dry");
     Findings findings;
+    findings.may_cut = may_cut;
+    variables.clear();
     scratch.findings = &findings;
     NestPlanner twin(scratch, fusion_, places_, roots_, {});
     twin.fold_ = fold_;
@@ -310,15 +314,16 @@ class NestPlanner {
   Expected<> plan_box(const Box& box, int round) {
     if (std::ranges::any_of(box, [](const Axis& a) { return a.extent() <= 0; })) return {};
     std::vector<Value> variables;
-    const Findings findings = TRY(dry_run(box, variables));
+    Findings findings = TRY(dry_run(box, variables));
     if (round < kMaxRounds) {
+      const std::size_t most = findings.num_lines <= kFewLines ? kMaxSmallBoxes : kMaxBoxes;
       for (std::size_t a = 0; a < box.size(); ++a) {
         if (box[a].side_by_side) continue;
         auto parts = cut(box[a], findings, variables[a]);
         if (taps_ != nullptr) parts = with_borders(box[a], std::move(parts));
         if (parts.size() < 2) parts = cut_last_block(box[a], findings, variables[a]);
         const bool are_pieces = num_boxes_ == 1 && parts.size() <= kMaxPieces;
-        if (parts.size() < 2 || (num_boxes_ + parts.size() > kMaxBoxes && !are_pieces)) continue;
+        if (parts.size() < 2 || (num_boxes_ + parts.size() > most && !are_pieces)) continue;
         num_boxes_ += parts.size() - 1;
         for (const Axis& part : parts) {
           Box sub = box;
@@ -327,6 +332,9 @@ class NestPlanner {
         }
         return {};
       }
+    }
+    if (!findings.cuts.empty()) findings = TRY(dry_run(box, variables, false));  // what is not cut after all reads more
+    if (round < kMaxRounds) {
       for (std::size_t a = 0; a < box.size(); ++a) {
         if (box[a].side_by_side) continue;
         const std::int64_t divisor = split(box[a], findings, variables[a]);

@@ -338,6 +338,24 @@ TEST(PlanFusion, APieceOfManyIsALoopOfItsOwn) {
   EXPECT_EQ(kernel.find("compare"), std::string::npos) << kernel;
 }
 
+// Blocks along a diagonal: what is not cut for there would be too many parts still says how it reads, so no dimensions are put together
+// that have to be taken apart again.
+TEST(PlanFusion, ManyPaddedPiecesAreNotDivided) {
+  for (const std::int64_t pieces : {40, 90}) {
+    const std::string all = std::to_string(3 * pieces);
+    std::string text = "ENTRY main {\n z = f32[] constant(0)\n", operands;
+    for (std::int64_t n = 0; n < pieces; ++n) {
+      const std::string number = std::to_string(n);
+      text += "p" + number + " = f32[2,3] parameter(" + number + ")\n q" + number + " = f32[2," + all + "] pad(p" + number + ", z), padding=0_0x" +
+              std::to_string(3 * n) + "_" + std::to_string(3 * (pieces - 1 - n)) + "\n";
+      operands += (n > 0 ? ", q" : "q") + number;
+    }
+    const std::string kernel =
+        single_kernel(text + "ROOT r = f32[" + std::to_string(2 * pieces) + "," + all + "] concatenate(" + operands + "), dimensions={0} }");
+    EXPECT_EQ(kernel.find("divide"), std::string::npos) << kernel;
+  }
+}
+
 // Elements far apart are an instruction each: 64 at once, of each of many columns, is code that takes minutes to compile.
 TEST(PlanFusion, ElementsFarApartGoByOneVector) {
   const std::string column = single_kernel("ENTRY main { p = f32[9,64] parameter(0)\n q = f32[9,64] parameter(1)\n t = f32[64,9] transpose(p), dimensions={1,0}\n"
