@@ -77,6 +77,31 @@ ENTRY e {
   EXPECT_EQ(exact, (std::vector<bool>{true, false, false, true}));
 }
 
+// Device 0 gets a function's value from device 1, and a moved one by another channel.
+TEST(ExactResults, WhatAnotherDeviceSentIsAsOpenAsItWasThere) {
+  const auto module = parse(R"(HloModule sent, num_partitions=2
+ENTRY e {
+  x = f32[2] parameter(0)
+  t = f32[2] tanh(x)
+  a = token[] after-all()
+  sa = (f32[2], u32[], token[]) send(t, a), channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,0}}}
+  r1 = (f32[2], u32[], token[]) recv(a), channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,0}}}
+  d1 = (f32[2], token[]) recv-done(r1), channel_id=1, control-predecessors={sa}
+  e1 = token[] send-done(sa), channel_id=1
+  sb = (f32[2], u32[], token[]) send(x, a), channel_id=2, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,0}}}
+  r2 = (f32[2], u32[], token[]) recv(a), channel_id=2, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,0}}}
+  d2 = (f32[2], token[]) recv-done(r2), channel_id=2, control-predecessors={sb}
+  e2 = token[] send-done(sb), channel_id=2
+  y = f32[2] get-tuple-element(d1), index=0
+  z = f32[2] get-tuple-element(d2), index=0
+  ROOT r = (f32[2], f32[2]) tuple(y, z)
+})");
+  const std::vector<std::vector<hlo::Literal>> arguments{{floats({1, 2})}, {floats({3, 4})}};
+  const auto results = exact_results(*module, arguments);
+  ASSERT_TRUE(results) << results.error().message();
+  EXPECT_EQ(results->exact, (std::vector<bool>{false, true}));
+}
+
 // The caller's rounding mode and flushing of denormals change neither what is folded nor what runs.
 TEST(Agreement, HoldsInAnotherFloatMode) {
   const Agreement agreement;

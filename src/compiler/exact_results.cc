@@ -2,12 +2,14 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/try.h"
 #include "compiler/check_tolerance.h"
 #include "compiler/leaves.h"
+#include "hlo/device_transfers.h"
 #include "interp/interpret.h"
 
 namespace hloom::compiler {
@@ -40,7 +42,8 @@ bool sees_bits(const Instruction& i) {
 /// Marks the leaves of values that depend on what is open.
 class Taint {
  public:
-  Taint(const hlo::Module& module, const std::unordered_set<const Instruction*>& sources) : sources_(sources) {
+  Taint(const hlo::Module& module, const std::unordered_set<const Instruction*>& sources)
+      : sources_(sources), transfers_(module) {
     for (bool changed = true; changed;) {
       changed = false;
       for (const Computation& c : module.computations())
@@ -84,9 +87,24 @@ class Taint {
       case Opcode::Fusion: return visit_call(i);
       default: break;
     }
-    bool marked = sources_.contains(&i);
+    bool marked = sources_.contains(&i) || receives_marked(i);
     for (const Instruction* operand : i.operands()) marked = marked || any(*operand);
-    return marked && mark_all(i);
+    const bool changed = marked && mark_all(i);
+    if (const auto mailbox = mailbox_of(i); changed && i.opcode() == Opcode::Send && mailbox) sent_.insert(*mailbox);
+    return changed;
+  }
+
+  // No dataflow leads from a send to what another device receives. Nothing for other instructions, or for a transfer that
+  // never ran: the interpreter refuses what has no mailbox.
+  std::optional<std::int64_t> mailbox_of(const Instruction& i) const {
+    if (i.opcode() != Opcode::Send && i.opcode() != Opcode::RecvDone) return std::nullopt;
+    if (i.attr<hlo::TransferAttr>().is_host_transfer) return std::nullopt;
+    const auto transfer = transfers_.of(i);
+    return transfer ? std::optional(transfer->mailbox) : std::nullopt;
+  }
+  bool receives_marked(const Instruction& i) const {
+    const auto mailbox = mailbox_of(i);
+    return i.opcode() == Opcode::RecvDone && mailbox && sent_.contains(*mailbox);
   }
 
   bool visit_tuple(const Instruction& i) {
@@ -132,6 +150,8 @@ class Taint {
   }
 
   const std::unordered_set<const Instruction*>& sources_;
+  const hlo::DeviceTransfers transfers_;
+  std::unordered_set<std::int64_t> sent_;  // mailboxes that get what is open
   std::unordered_map<const Instruction*, std::vector<bool>> marks_;
 };
 
