@@ -218,6 +218,19 @@ TEST(Check, ATransformMayOverflowOnTheWay) {
   EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
 }
 
+// 65 times 1e37 is 6.5e38, beyond the largest float, and the difference of two of them nothing or a NaN.
+TEST(Check, AComplexDotMayOverflowOnTheWay) {
+  Literal x(Shape::array(DType::C64, {2, 2}));
+  const std::complex<float> values[] = {{1, 1e37F}, {-2, -1e37F}, {1, 2}, {3, 4}};
+  std::ranges::copy(values, x.mutable_data<std::complex<float>>().begin());
+  constexpr const char* kDot = "HloModule m\nENTRY e {\n c = c64[] constant((65, 0))\n b = c64[2,1,1] broadcast(c), dimensions={}\n"
+                               " x = c64[2,2] parameter(0)\n"
+                               " ROOT d = c64[1,1,2] dot(b, x), lhs_contracting_dims={0}, rhs_contracting_dims={1}\n}\n";
+  const auto report = check(parse(kDot), {&x, 1});
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
+}
+
 // An element of the factor is a few of the smallest numbers, and has no more digits than that.
 TEST(Check, AFactorOfDenormalsIsAsGoodAsTheyAre) {
   Literal a(Shape::array(DType::F32, {2, 2}));
