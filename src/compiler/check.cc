@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <sstream>
 #include <unordered_set>
 
+#include "arrays/compare.h"
 #include "base/fail.h"
 #include "base/try.h"
+#include "compiler/build_collective.h"
 #include "compiler/check_tolerance.h"
 #include "compiler/collective_oracle.h"
 #include "compiler/compile.h"
 #include "compiler/sampled_check.h"
+#include "compiler/transfer_oracle.h"
 #include "compiler/walk_devices.h"
+#include "hlo/device_transfers.h"
 #include "hlo/participants.h"
 
 namespace hloom::compiler {
@@ -47,12 +52,18 @@ bool is_done(Opcode opcode) {
   return opcode == Opcode::AllGatherDone || opcode == Opcode::AllReduceDone || opcode == Opcode::CollectivePermuteDone;
 }
 
+// What holds between the devices of a program.
+struct Oracles {
+  CollectiveOracle collectives;
+  TransferOracle transfers;
+};
+
 class Checker : public StepWalker {
  public:
-  /// `oracle`: of collectives; null for a program on one device.
+  /// `oracles`: null for a program on one device.
   Checker(const Compiled& compiled, const CheckOptions& options, const runtime::Device& device = {},
-          CollectiveOracle* oracle = nullptr)
-      : StepWalker(compiled, device, options.hosts), options_(options), device_(device.number), oracle_(oracle) {}
+          Oracles* oracles = nullptr)
+      : StepWalker(compiled, device, options.hosts), options_(options), device_(device.number), oracles_(oracles) {}
 
   CheckReport take_report() {
     report_.results = results();
@@ -65,8 +76,9 @@ class Checker : public StepWalker {
   Expected<> visit(const Instruction& i) override {
     if (!has_steps(i)) return run(i);
     ++report_.runs;
+    if (oracles_ != nullptr && is_device_transfer(i)) return check_transfer(i);
     if (!wanted(i)) return run(i);
-    if (oracle_ != nullptr && (hlo::has_participants(i.opcode()) || is_done(i.opcode()))) return check_collective(i);
+    if (oracles_ != nullptr && (hlo::has_participants(i.opcode()) || is_done(i.opcode()))) return check_collective(i);
     if (i.opcode() == Opcode::Fusion) return check_fusion(i);
     return can_be_interpreted(i) ? check_step(i) : run(i);
   }
@@ -86,11 +98,42 @@ class Checker : public StepWalker {
     }
     std::vector<Literal> operands;
     for (const Instruction* operand : i.operands()) operands.push_back(whole_value(*operand));
-    if (!is_done(i.opcode())) oracle_->give(device_, i, n, operands);
+    if (!is_done(i.opcode())) oracles_->collectives.give(device_, i, n, operands);
     TRY(run(i));
     if (is_start(i.opcode())) return {};
-    const Literal want = TRY(oracle_->want(device_, i, n));
+    const Literal want = TRY(oracles_->collectives.want(device_, i, n));
     return compare(i, operands, whole_value(i), want);
+  }
+
+  // Each is followed, so that the next is compared with the one that was sent as the next.
+  Expected<> check_transfer(const Instruction& i) {
+    const bool compares = wanted(i);
+    const hlo::DeviceTransfer transfer = TRY(hlo::read_device_transfer(i));
+    const bool takes = i.attr<hlo::CustomCallAttr>().target == hlo::kTakeFromDevice;
+    const std::int64_t other = takes ? transfer.source_of(device_) : transfer.target_of(device_);
+    if (!takes) {
+      if (other >= 0) oracles_->transfers.give({transfer.mailbox, device_, other}, whole_value(*i.operand(0)));
+      return run(i);
+    }
+    TRY(run(i));
+    auto want = other >= 0 ? oracles_->transfers.take({transfer.mailbox, other, device_})
+                           : std::optional(Literal(i.shape().element(0)));
+    if (!compares) return {};
+    if (want) return compare_received(i, whole_value(i).elements()[0], *want);
+    add(difference_at(i, i, "receives from device " + std::to_string(other) + ", which has sent nothing", loops()));
+    return {};
+  }
+
+  // Bytes are moved, whatever they mean.
+  Expected<> compare_received(const Instruction& i, const Literal& got, const Literal& want) {
+    const auto to_the_bit = [](const Literal& a, const Literal& b) -> Expected<std::optional<std::string>> {
+      const auto difference = arrays::compare(a, b, arrays::Tolerance::bits());
+      if (!difference) return std::optional<std::string>();
+      std::ostringstream text;
+      text << *difference;
+      return std::optional(text.str());
+    };
+    return compare_leaves(i, got, want, to_the_bit);
   }
 
   Expected<> check_step(const Instruction& i) {
@@ -135,6 +178,11 @@ class Checker : public StepWalker {
   }
 
   Expected<> compare(const Instruction& i, std::span<const Literal> operands, const Literal& got, const Literal& want) {
+    return compare_leaves(i, got, want, [&](const Literal& a, const Literal& b) { return differs(i, operands, a, b); });
+  }
+
+  // `problem_of`: what differs between arrays, or nothing.
+  Expected<> compare_leaves(const Instruction& i, const Literal& got, const Literal& want, const auto& problem_of) {
     checked_.insert(&i);
     ++report_.checks;
     const auto got_leaves = hlo::leaves(got), want_leaves = hlo::leaves(want);
@@ -142,7 +190,7 @@ class Checker : public StepWalker {
       if (!got_leaves[l]->shape().is_array()) continue;
       report_.elements += got_leaves[l]->num_elements();
       report_.elements_of_checked += got_leaves[l]->num_elements();
-      auto problem = TRY(differs(i, operands, *got_leaves[l], *want_leaves[l]));
+      auto problem = TRY(problem_of(*got_leaves[l], *want_leaves[l]));
       if (problem && report_.differences.size() < kMaxDifferences)
         add(difference_at(i, i, *std::move(problem), loops()));
     }
@@ -150,13 +198,13 @@ class Checker : public StepWalker {
   }
 
   void add(Difference d) {
-    if (oracle_ != nullptr) d.device = device_;
+    if (oracles_ != nullptr) d.device = device_;
     report_.differences.push_back(std::move(d));
   }
 
   const CheckOptions& options_;
   const std::int64_t device_;
-  CollectiveOracle* const oracle_;
+  Oracles* const oracles_;
   CheckReport report_;
   std::unordered_map<const Instruction*, std::int64_t> runs_;
   std::unordered_set<const Instruction*> checked_;
@@ -199,13 +247,13 @@ Expected<CheckReport> check_devices(std::unique_ptr<hlo::Module> module,
                                     std::span<const std::vector<Literal>> arguments, const CheckOptions& options) {
   if (arguments.size() == 1) return check(std::move(module), arguments[0], options);
   const Compiled compiled = TRY(compile_for_walk(std::move(module), options));
-  CollectiveOracle oracle(*compiled.module);
+  Oracles oracles{CollectiveOracle(*compiled.module), {}};
   collectives::Rendezvous meeting(std::ssize(arguments), std::ssize(compiled.program.collectives));
   std::vector<std::unique_ptr<Checker>> checkers;
   std::vector<StepWalker*> walkers;
   for (std::size_t k = 0; k < arguments.size(); ++k) {
     const runtime::Device device{static_cast<std::int64_t>(k), &meeting};
-    checkers.push_back(std::make_unique<Checker>(compiled, options, device, &oracle));
+    checkers.push_back(std::make_unique<Checker>(compiled, options, device, &oracles));
     walkers.push_back(checkers.back().get());
   }
   TRY(walk_devices(walkers, arguments, meeting));

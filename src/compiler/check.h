@@ -61,7 +61,7 @@ Expected<CheckReport> check(std::unique_ptr<hlo::Module>, std::span<const hlo::L
                             const CheckOptions& = {});
 
 /// The same for a program on several devices, which walk it at the same time; `arguments` by device. Each collective is given the operands that
-/// all devices had, its sums in the elements' type in the order of ranks. Results are those of device 0.
+/// all devices had, its sums in the elements' type in the order of ranks; what a device receives from another must be what that sent. Results are those of device 0.
 /// Errors: as check(); the first device's that has one.
 Expected<CheckReport> check_devices(std::unique_ptr<hlo::Module>, std::span<const std::vector<hlo::Literal>> arguments,
                                     const CheckOptions& = {});

@@ -323,6 +323,52 @@ TEST(Check, NamesTheCollectiveAndTheDevice) {
   EXPECT_THAT(to_string(report->differences[0]), HasSubstr("on device 0, iteration 0 of w"));
 }
 
+// Twice, so that the second is compared with the second.
+TEST(Check, FollowsWhatDevicesSend) {
+  constexpr const char* kSent = R"(HloModule m, num_partitions=4
+ENTRY e {
+  x = f32[4] parameter(0)
+  n = f32[4] negate(x)
+  a = token[] after-all()
+  s = (f32[4], u32[], token[]) send(x, a), channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2},{2,0}}}
+  sd = token[] send-done(s), channel_id=1
+  again = (f32[4], u32[], token[]) send(n, sd), channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2},{2,0}}}
+  sd2 = token[] send-done(again), channel_id=1
+  r = (f32[4], u32[], token[]) recv(a), channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2},{2,0}}}
+  rd = (f32[4], token[]) recv-done(r), channel_id=1
+  t = token[] get-tuple-element(rd), index=1
+  r2 = (f32[4], u32[], token[]) recv(t), channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2},{2,0}}}
+  rd2 = (f32[4], token[]) recv-done(r2), channel_id=1
+  y = f32[4] get-tuple-element(rd), index=0
+  z = f32[4] get-tuple-element(rd2), index=0
+  ROOT d = (f32[4], f32[4]) tuple(y, z)
+})";
+  const auto report = check_devices(parse(kSent), on_four());
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->differences.empty()) << to_string(report->differences[0]);
+  EXPECT_EQ(report->instructions, 3);  // a negation, two receives
+  EXPECT_EQ(report->checks, 12);
+}
+
+// Sent in one order of dimensions, read in another: bytes arrive, and mean something else.
+TEST(Check, NamesTheReceiveThatGivesOtherValues) {
+  constexpr const char* kTurned = R"(HloModule m, entry_computation_layout={(f32[2,2]{0,1})->f32[2,2]{1,0}}, num_partitions=2
+ENTRY e {
+  x = f32[2,2]{0,1} parameter(0)
+  a = token[] after-all()
+  s = token[] custom-call(x, a), custom_call_target="hloom.send_to_device", operand_layout_constraints={f32[2,2]{0,1}, token[]}, custom_call_has_side_effect=true, api_version=API_VERSION_TYPED_FFI, backend_config={mailbox = 1 : i64, pairs = array<i64: 0, 1, 1, 0>}
+  r = (f32[2,2]{1,0}, token[]) custom-call(a), custom_call_target="hloom.take_from_device", operand_layout_constraints={token[]}, custom_call_has_side_effect=true, control-predecessors={s}, api_version=API_VERSION_TYPED_FFI, backend_config={mailbox = 1 : i64, pairs = array<i64: 0, 1, 1, 0>}
+  ROOT y = f32[2,2]{1,0} get-tuple-element(r), index=0
+})";
+  Literal x(Shape::array(DType::F32, {2, 2}));
+  std::ranges::copy(std::vector<float>{1, 2, 3, 4}, x.mutable_data<float>().begin());
+  const auto report = check_devices(parse(kTurned), std::vector<std::vector<Literal>>{{x}, {x}});
+  ASSERT_TRUE(report) << report.error().message();
+  ASSERT_FALSE(report->differences.empty());
+  EXPECT_EQ(report->differences[0].instruction, "r");
+  EXPECT_THAT(report->differences[0].message, HasSubstr("2 of 4 elements differ; first at [0,1]: 3 instead of 2"));
+}
+
 TEST(FirstNotFinite, NamesTheDevice) {
   auto arguments = on_four();
   arguments[2][0] = floats({1, 2, 3, 6e37F});  // its square is too large
