@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/fail.h"
 #include "base/try.h"
@@ -123,6 +125,45 @@ Expected<DeviceTransfer> DeviceTransfers::of_start(const Instruction& start) con
     transfer.mailbox = 1 + std::distance(sends_.begin(), sends_.find(channel));
   TRY(want_others(start, transfer));
   return transfer;
+}
+
+namespace {
+
+using Later = std::unordered_map<const Instruction*, std::vector<Instruction*>>;
+
+// What runs after `first` because of users, control edges or what is in `later`.
+std::unordered_set<const Instruction*> reached_from(const Instruction& first, const Later& later) {
+  std::unordered_set<const Instruction*> seen{&first};
+  std::vector<const Instruction*> open{&first};
+  const auto reach = [&](const std::vector<Instruction*>& all) {
+    for (const Instruction* next : all)
+      if (seen.insert(next).second) open.push_back(next);
+  };
+  while (!open.empty()) {
+    const Instruction* at = open.back();
+    open.pop_back();
+    reach(at->users());
+    reach(at->control_successors());
+    if (const auto more = later.find(at); more != later.end()) reach(more->second);
+  }
+  return seen;
+}
+
+}  // namespace
+
+std::vector<std::pair<Instruction*, Instruction*>> sends_before_receives(const std::vector<Instruction*>& sends,
+                                                                         const std::vector<Instruction*>& receives) {
+  std::vector<std::pair<Instruction*, Instruction*>> pairs;
+  Later later;
+  for (Instruction* receive : receives) {
+    const std::unordered_set<const Instruction*> reached = reached_from(*receive, later);
+    for (Instruction* send : sends) {
+      if (send->parent() != receive->parent() || reached.contains(send)) continue;
+      pairs.emplace_back(send, receive);
+      later[send].push_back(receive);
+    }
+  }
+  return pairs;
 }
 
 std::string to_text(const DeviceTransfer& transfer) {

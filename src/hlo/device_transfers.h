@@ -50,6 +50,11 @@ class DeviceTransfers {
   std::map<Channel, std::vector<const Instruction*>> sends_, recvs_;
 };
 
+/// Pairs (send, receive) of one computation, the first to run before the second: a device that waits for others has sent
+/// what they may wait for, unless that needs what it waits for, these pairs included. Both in the order in which they run.
+std::vector<std::pair<Instruction*, Instruction*>> sends_before_receives(const std::vector<Instruction*>& sends,
+                                                                         const std::vector<Instruction*>& receives);
+
 /// The backend_config of those custom calls.
 std::string to_text(const DeviceTransfer&);
 /// Of a custom call of that target. Errors: InvalidArgument if the text is another's, or does not fit the devices.

@@ -210,6 +210,22 @@ ENTRY e { x = s32[1] parameter(0) z = s32[] constant(0) t = (s32[1], s32[]) tupl
             (Rows{{40}, {40}}));
 }
 
+// The text has the wait before the send, as other programs may that run: nothing says that the send needs it.
+TEST(Devices, SendBeforeTheyWait) {
+  const std::string pairs = ", channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,0}}}";
+  const std::string text = "ENTRY e { x = s32[2] parameter(0) t = token[] after-all() u = token[] after-all() n = s32[2] negate(x) "
+                           "r = (s32[2], u32[], token[]) recv(t)" + pairs +
+                           " d = (s32[2], token[]) recv-done(r), channel_id=1 y = s32[2] get-tuple-element(d), index=0 ";
+  const std::string ends = pairs + " e = token[] send-done(s), channel_id=1 ROOT z = s32[2] add(x, y) }";
+  EXPECT_EQ(on_devices(text + "s = (s32[2], u32[], token[]) send(n, u)" + ends, 1, 2, 2), (Rows{{-10, -10}, {10, 10}}));
+  // Here it does.
+  const auto module = parsed("HloModule m, num_partitions=2\n" + text + "s = (s32[2], u32[], token[]) send(y, u)" + ends);
+  const Literal x(Shape::array(DType::S32, {2}));
+  const auto results = interpret_devices(*module, std::vector<std::vector<Literal>>{{x}, {x}}, {.partitions = 2});
+  ASSERT_FALSE(results);
+  EXPECT_THAT(results.error().message(), HasSubstr("wait for each other in vain: device 0 at d"));
+}
+
 // By ranks, and rounded to bf16 once: step by step it would be 0.796875.
 TEST(Devices, FoldNarrowFloatsInF32) {
   const auto module = parsed(R"(HloModule m, replica_count=3

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/try.h"
+#include "hlo/device_transfers.h"
 #include "interp/ops.h"
 #include "interp/scalar_function.h"
 
@@ -39,6 +40,42 @@ std::unordered_set<const Instruction*> live_instructions(const Computation& comp
     close();
   }
   return live;
+}
+
+// Operands before users; and as in the compiled program a device has sent what others may wait for before it waits itself.
+std::vector<Instruction*> order_of(const Computation& computation) {
+  std::vector<Instruction*> order = computation.post_order(), sends, receives;
+  for (Instruction* i : order) {
+    const auto* transfer = i->attributes().get_if<hlo::TransferAttr>();
+    if (transfer == nullptr || transfer->is_host_transfer) continue;
+    if (i->opcode() == Opcode::Send) sends.push_back(i);
+    if (i->opcode() == Opcode::RecvDone) receives.push_back(i);
+  }
+  if (sends.empty() || receives.empty()) return order;
+  std::unordered_map<const Instruction*, std::vector<Instruction*>> sent_before;
+  for (const auto& [send, receive] : hlo::sends_before_receives(sends, receives)) sent_before[receive].push_back(send);
+  std::vector<Instruction*> result, stack;
+  std::unordered_set<const Instruction*> placed;
+  for (Instruction* start : order) {
+    stack.push_back(start);
+    while (!stack.empty()) {
+      Instruction* top = stack.back();
+      const std::size_t depth = stack.size();
+      const auto push = [&](const std::vector<Instruction*>& before) {
+        for (auto it = before.rbegin(); it != before.rend(); ++it)
+          if (!placed.contains(*it)) stack.push_back(*it);
+      };
+      if (!placed.contains(top)) {
+        push(sent_before[top]);
+        push(top->control_predecessors());
+        push(top->operands());
+      }
+      if (stack.size() > depth) continue;
+      stack.pop_back();
+      if (placed.insert(top).second) result.push_back(top);
+    }
+  }
+  return result;
 }
 
 // Operations that pass run-time sizes on, or work with them.
@@ -88,7 +125,7 @@ const Machine::Prepared& Machine::prepared(const Computation& computation) {
   const auto [found, is_new] = prepared_.try_emplace(&computation);
   Prepared& result = found->second;
   if (!is_new) return result;
-  const std::vector<Instruction*> order = computation.post_order();
+  const std::vector<Instruction*> order = order_of(computation);
   const auto live = live_instructions(computation, order);
   std::unordered_map<const Instruction*, std::size_t> slots;
   for (const Instruction* i : order) {

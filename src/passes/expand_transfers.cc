@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/try.h"
 #include "hlo/device_transfers.h"
@@ -116,30 +115,11 @@ class Transfers {
     return in_layout(make, taken, i.shape());
   }
 
-  // A device that waits for others has sent what they may wait for, where nothing says otherwise.
   void send_first() {
-    for (Instruction* receive : receives_) {
-      const std::unordered_set<const Instruction*> later = reached_from(*receive);
-      for (Instruction* send : sends_)
-        if (send->parent() == receive->parent() && !later.contains(send)) receive->add_control_predecessor(send);
-    }
+    for (const auto& [send, receive] : hlo::sends_before_receives(sends_, receives_)) receive->add_control_predecessor(send);
   }
 
  private:
-  static std::unordered_set<const Instruction*> reached_from(const Instruction& first) {
-    std::unordered_set<const Instruction*> seen{&first};
-    std::vector<const Instruction*> open{&first};
-    while (!open.empty()) {
-      const Instruction* at = open.back();
-      open.pop_back();
-      for (const Instruction* next : at->users())
-        if (seen.insert(next).second) open.push_back(next);
-      for (const Instruction* next : at->control_successors())
-        if (seen.insert(next).second) open.push_back(next);
-    }
-    return seen;
-  }
-
   std::unordered_map<const Instruction*, std::string> of_;
   std::vector<Instruction*> sends_, receives_;
 };
