@@ -96,9 +96,10 @@ Expected<Value> all_to_all(const Call& call) {
   for (std::int64_t i = 0; i < call.num_operands(); ++i) {
     if (call.dims(i)[static_cast<std::size_t>(dimension)] % size != 0)
       return wrong(call, "cannot split dimension ", dimension, " among ", size, " members");
+    const std::vector<Literal> arrays = agreed(given, i);
     std::vector<Literal> pieces;
-    for (const Value& member : given) pieces.push_back(piece_of(member.element(i).array(), dimension, rank, size));
-    results.push_back(joined(pieces, dimension, shape_of(call, static_cast<std::size_t>(i))));
+    for (const Literal& array : arrays) pieces.push_back(piece_of(array, dimension, rank, size));
+    results.push_back(joined(pieces, dimension, Shape::array(arrays[0].dtype(), arrays[0].shape().dims())));
   }
   return tuple_unless_one(std::move(results));
 }

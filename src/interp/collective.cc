@@ -27,12 +27,13 @@ Value number(const Call& call, std::int64_t n) {
 // Operand i of all members reduced element by element, in the order of ranks.
 Expected<Literal> reduced(const Call& call, const std::vector<Value>& given, std::int64_t i) {
   ScalarFunction& function = call.machine.scalar_function(*call.instruction.to_apply());
-  Literal sum = given[0].element(i).array();
-  if (given.size() == 1) return sum;
+  const std::vector<Literal> arrays = agreed(given, i);
+  Literal sum = arrays[0];
+  if (arrays.size() == 1) return sum;
   if (is_float_sum(function, call.machine.options()) && is_floating(sum.dtype())) {
     std::vector<double> total = widen<double>(sum);
-    for (std::size_t m = 1; m < given.size(); ++m) {
-      const std::vector<double> x = widen<double>(given[m].element(i).array());
+    for (std::size_t m = 1; m < arrays.size(); ++m) {
+      const std::vector<double> x = widen<double>(arrays[m]);
       for (std::size_t k = 0; k < total.size(); ++k) total[k] += x[k];
     }
     return rounded(sum.shape(), total);
@@ -41,16 +42,16 @@ Expected<Literal> reduced(const Call& call, const std::vector<Value>& given, std
   const hlo::Opcode op = hlo::reducer_op(*call.instruction.to_apply());
   if (is_floating(sum.dtype()) && bit_width(sum.dtype()) < 32 && (op == hlo::Opcode::Add || op == hlo::Opcode::Multiply)) {
     std::vector<double> total = widen<double>(sum);
-    for (std::size_t m = 1; m < given.size(); ++m) {
-      const std::vector<double> x = widen<double>(given[m].element(i).array());
+    for (std::size_t m = 1; m < arrays.size(); ++m) {
+      const std::vector<double> x = widen<double>(arrays[m]);
       for (std::size_t k = 0; k < total.size(); ++k)
         total[k] = static_cast<float>(op == hlo::Opcode::Add ? total[k] + x[k] : total[k] * x[k]);
     }
     return rounded(sum.shape(), total);
   }
   std::byte* out[] = {sum.mutable_bytes().data()};
-  for (std::size_t m = 1; m < given.size(); ++m) {
-    const std::byte* in[] = {out[0], given[m].element(i).array().bytes().data()};
+  for (std::size_t m = 1; m < arrays.size(); ++m) {
+    const std::byte* in[] = {out[0], arrays[m].bytes().data()};
     TRY(function(out, in, sum.num_elements()));
   }
   return sum;
@@ -80,9 +81,8 @@ Expected<Value> all_gather(const Call& call) {
   const std::int64_t dimension = call.instruction.dimension(0);
   std::vector<Literal> results;
   for (std::int64_t i = 0; i < call.num_operands(); ++i) {
-    std::vector<Literal> pieces;
-    for (const Value& member : given) pieces.push_back(member.element(i).array());
-    Dims dims = call.dims(i);
+    const std::vector<Literal> pieces = agreed(given, i);
+    Dims dims = pieces[0].shape().dims();
     dims[static_cast<std::size_t>(dimension)] *= static_cast<std::int64_t>(given.size());
     results.push_back(joined(pieces, dimension, Shape::array(call.array(i).dtype(), dims)));
   }
@@ -112,7 +112,11 @@ Expected<Value> reduce_scatter(const Call& call) {
 // The root's operands; zeros for devices in no group.
 Expected<Value> collective_broadcast(const Call& call) {
   const Group group = TRY(group_of(call));
-  if (group.empty()) return zeros(call);
+  if (group.empty()) {
+    std::vector<Literal> none;
+    for (std::int64_t i = 0; i < num_data_operands(call); ++i) none.emplace_back(Shape::array(call.array(i).dtype(), call.dims(i)));
+    return tuple_unless_one(std::move(none));
+  }
   const std::int64_t root = TRY(root_of(call, group));
   const std::vector<Value> given = TRY(exchange(call, group, operands_of(call)));
   std::vector<Literal> results;

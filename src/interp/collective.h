@@ -18,11 +18,13 @@ Expected<std::vector<Value>> exchange(const Call&, const std::vector<std::int64_
 std::int64_t rank_in(const Call&, const std::vector<std::int64_t>& group);
 /// The operands as one value to exchange.
 Value operands_of(const Call&);
+/// The first sizes[d] elements of each dimension.
+hlo::Literal cropped(const hlo::Literal&, const Dims& sizes);
+/// Operand i of all members, of the smallest run-time sizes that one of them has.
+std::vector<hlo::Literal> agreed(const std::vector<Value>& given, std::int64_t i);
 /// Piece `index` of `count` equal ones along the dimension.
 hlo::Literal piece_of(const hlo::Literal&, std::int64_t dimension, std::int64_t index, std::int64_t count);
 /// The arrays one after the other along the dimension.
 hlo::Literal joined(const std::vector<hlo::Literal>& pieces, std::int64_t dimension, const Shape& shape);
-/// The shape of result i of several, or of the one.
-const Shape& shape_of(const Call&, std::size_t i);
 
 }  // namespace hloom::interp

@@ -4,6 +4,9 @@
 #include <algorithm>
 
 #include "base/try.h"
+#include "hlo/participants.h"
+#include "hlo/permute_slices.h"
+#include "interp/collective.h"
 #include "interp/contraction.h"
 #include "interp/index.h"
 #include "interp/ops.h"
@@ -14,15 +17,6 @@ namespace {
 using hlo::Instruction;
 using hlo::Literal;
 using hlo::Opcode;
-
-// The first sizes[d] elements of each dimension.
-Literal cropped(const Literal& array, const Dims& sizes) {
-  if (sizes == array.shape().dims()) return array;
-  Literal result(Shape::array(array.dtype(), sizes));
-  copy_box(result.mutable_bytes().data(), {0, row_major(sizes)}, array.bytes().data(),
-           {0, row_major(array.shape().dims())}, sizes, byte_width(array.dtype()));
-  return result;
-}
 
 // The array within one of the bound's sizes.
 Value bounded(const Value& value, const Shape& bound) {
@@ -227,6 +221,44 @@ Dims solved_dims(std::span<Value> operands) {
   return b;
 }
 
+// Features are whole; of x and its gradient, if there is one, the smaller size counts.
+Expected<Dims> normalized_dims(const Instruction& i, std::span<Value> operands) {
+  Dims sizes = dims_of(operands[0]);
+  if (i.opcode() == Opcode::BatchNormGrad) {
+    Value pair[] = {operands[0], operands[4]};
+    sizes = least(pair);
+    operands[0] = Value(cropped(operands[0].array(), sizes));
+    operands[4] = Value(cropped(operands[4].array(), sizes));
+  }
+  const std::int64_t feature = i.attr<hlo::BatchNormAttr>().feature_index, features = i.operand(0)->shape().dim(feature);
+  const bool whole = std::all_of(operands.begin() + 1, operands.end(), [&](const Value& operand) {
+    return dims_of(operand).size() > 1 || dims_of(operand)[0] == features;
+  });
+  if (!whole || sizes[static_cast<std::size_t>(feature)] != features)
+    return fail(Code::Unimplemented, i.name(), ": the interpreter does not normalize features of a run-time size");
+  return sizes;
+}
+
+// Windows of one element are the element.
+Expected<Dims> selected_dims(const Instruction& i, std::span<Value> operands) {
+  const Dims sizes = least(operands.first(2));
+  const auto& window = i.attr<hlo::WindowAttr>().window;
+  Dims source = dims_of(operands[1]);
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (window[d] == hlo::WindowDim()) {
+      source[d] = sizes[d];
+    } else if (dims_of(operands[0])[d] != i.operand(0)->shape().dims()[d] || source[d] != i.operand(1)->shape().dims()[d]) {
+      return fail(Code::Unimplemented, i.name(), ": the interpreter does not select from windows of run-time sizes");
+    }
+  }
+  Dims operand = dims_of(operands[0]);
+  for (std::size_t d = 0; d < sizes.size(); ++d)
+    if (window[d] == hlo::WindowDim()) operand[d] = sizes[d];
+  operands[0] = Value(cropped(operands[0].array(), operand));
+  operands[1] = Value(cropped(operands[1].array(), source));
+  return operand;
+}
+
 // The shape of the result for operands of their run-time sizes, which are cropped where they must agree.
 Expected<Shape> run_time_shape(const Instruction& i, std::span<Value> operands) {
   const Shape& bound = i.shape();
@@ -271,6 +303,11 @@ Expected<Shape> run_time_shape(const Instruction& i, std::span<Value> operands) 
     case Opcode::Scatter: return scattered_shape(i, operands);
     case Opcode::Cholesky: return with_dims(bound, std::move(dims));
     case Opcode::TriangularSolve: return with_dims(bound, solved_dims(operands));
+    case Opcode::BatchNormInference: return with_dims(bound, TRY(normalized_dims(i, operands)));
+    case Opcode::BatchNormTraining:
+    case Opcode::BatchNormGrad:
+      return Shape::tuple({with_dims(bound.element(0), TRY(normalized_dims(i, operands))), bound.element(1), bound.element(2)});
+    case Opcode::SelectAndScatter: return with_dims(bound, TRY(selected_dims(i, operands)));
     case Opcode::Fft: return with_dims(bound, TRY(transformed_dims(i, std::move(dims))));
     case Opcode::Gather: return with_dims(bound, TRY(gathered_dims(i, operands)));
     case Opcode::Sort: {
@@ -286,6 +323,25 @@ Expected<Shape> run_time_shape(const Instruction& i, std::span<Value> operands) 
   const Dims sizes = least(operands);
   agree(operands, sizes);
   return with_dims(bound, sizes);
+}
+
+// Whether the result takes the members' sizes as they are: a dimension that is cut or joined along has its bound.
+bool exchanges_sizes(const Instruction& i, std::span<const Value> operands) {
+  switch (i.opcode()) {
+    case Opcode::AllReduce:
+    case Opcode::CollectiveBroadcast: return true;
+    case Opcode::CollectivePermute: return !hlo::moves_slices(i);
+    case Opcode::AllToAll:
+      if (!i.attr<hlo::CollectiveAttr>().has_dimension) return false;
+      break;
+    case Opcode::AllGather:
+    case Opcode::ReduceScatter: break;
+    default: return false;
+  }
+  const auto along = static_cast<std::size_t>(i.dimension(0));
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    if (dims_of(operands[k])[along] != i.operand(static_cast<std::int64_t>(k))->shape().dims()[along]) return false;
+  return true;
 }
 
 }  // namespace
@@ -332,6 +388,8 @@ Expected<Value> evaluate_dynamic(Machine& machine, const Instruction& i, std::sp
     if (!operand.is_tuple() && operand.is_dynamic()) operand = Value(cropped(operand.array(), operand.sizes()));
   if (i.opcode() == Opcode::DynamicReshape) return machine.evaluate_static(i, i.shape(), operands);
   if (i.opcode() == Opcode::Slice) return sliced(machine, i, operands[0]);
+  if (hlo::has_participants(i.opcode()) && exchanges_sizes(i, operands))
+    return bounded(TRY(machine.evaluate_static(i, i.shape(), operands)), i.shape());
   const Shape shape = TRY(run_time_shape(i, operands));
   const Value result = TRY(machine.evaluate_static(i, shape, operands));
   return bounded(result, i.shape());

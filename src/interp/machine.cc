@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "hlo/device_transfers.h"
+#include "hlo/participants.h"
 #include "interp/ops.h"
 #include "interp/scalar_function.h"
 
@@ -103,6 +104,12 @@ bool handles_sizes(Opcode opcode) {
   }
 }
 
+// Other devices may have sizes where this one has the bounds.
+bool may_get_sizes(const Instruction& i) {
+  return hlo::has_participants(i.opcode()) &&
+         std::ranges::any_of(i.operands(), [](const Instruction* o) { return o->shape().has_dynamic_dims(); });
+}
+
 }  // namespace
 
 Machine::Machine(const Options& options, Place place, Fabric* fabric)
@@ -189,7 +196,8 @@ Expected<Value> Machine::evaluate(const Instruction& instruction, std::span<Valu
                 " instructions, the most it may");
   TRY(check_size(instruction, instruction.shape()));
   const bool dynamic = !handles_sizes(instruction.opcode()) &&
-                       std::any_of(operands.begin(), operands.end(), [](const Value& v) { return v.is_dynamic(); });
+                       (std::any_of(operands.begin(), operands.end(), [](const Value& v) { return v.is_dynamic(); }) ||
+                        may_get_sizes(instruction));
   if (options_.before != nullptr) {
     (*options_.before)(instruction, [&] {
       std::vector<hlo::Literal> literals;

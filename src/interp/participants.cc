@@ -77,6 +77,25 @@ Value operands_of(const Call& call) {
   return Value::tuple(std::vector<Value>(call.operands.begin(), call.operands.end()));
 }
 
+hlo::Literal cropped(const hlo::Literal& array, const Dims& sizes) {
+  if (sizes == array.shape().dims()) return array;
+  hlo::Literal result(Shape::array(array.dtype(), sizes));
+  copy_box(result.mutable_bytes().data(), {0, row_major(sizes)}, array.bytes().data(),
+           {0, row_major(array.shape().dims())}, sizes, byte_width(array.dtype()));
+  return result;
+}
+
+std::vector<hlo::Literal> agreed(const std::vector<Value>& given, std::int64_t i) {
+  Dims sizes = given[0].element(i).array().shape().dims();
+  for (const Value& member : given) {
+    const Dims& own = member.element(i).array().shape().dims();
+    for (std::size_t d = 0; d < sizes.size(); ++d) sizes[d] = std::min(sizes[d], own[d]);
+  }
+  std::vector<hlo::Literal> arrays;
+  for (const Value& member : given) arrays.push_back(cropped(member.element(i).array(), sizes));
+  return arrays;
+}
+
 hlo::Literal piece_of(const hlo::Literal& array, std::int64_t dimension, std::int64_t index, std::int64_t count) {
   const auto d = static_cast<std::size_t>(dimension);
   Dims sizes = array.shape().dims();
@@ -100,10 +119,6 @@ hlo::Literal joined(const std::vector<hlo::Literal>& pieces, std::int64_t dimens
     to.offset += sizes[d] * to.strides[d];
   }
   return result;
-}
-
-const Shape& shape_of(const Call& call, std::size_t i) {
-  return call.shape.is_tuple() ? call.shape.elements()[i] : call.shape;
 }
 
 }  // namespace hloom::interp

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/try.h"
 #include "hlo/inline.h"
+#include "passes/dynamic_collectives.h"
 #include "passes/dynamic_reshape.h"
 #include "passes/dynamic_windows.h"
 
@@ -49,7 +50,17 @@ class Rules {
       case Opcode::Scatter:
       case Opcode::Fft:
       case Opcode::Cholesky:
-      case Opcode::TriangularSolve: return apply_window_sizes(i_, sizes_of_);
+      case Opcode::TriangularSolve:
+      case Opcode::BatchNormGrad:
+      case Opcode::BatchNormInference:
+      case Opcode::BatchNormTraining:
+      case Opcode::SelectAndScatter: return apply_window_sizes(i_, sizes_of_);
+      case Opcode::AllGather:
+      case Opcode::AllReduce:
+      case Opcode::AllToAll:
+      case Opcode::CollectiveBroadcast:
+      case Opcode::CollectivePermute:
+      case Opcode::ReduceScatter: return apply_collective_sizes(i_, sizes_of_);
       default:
         if (hlo::is_elementwise(i_.opcode())) return same(least(0, i_.num_operands()));
         return no_form();

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/try.h"
+#include "passes/expand_batch_norm.h"
 
 namespace hloom::passes {
 namespace {
@@ -25,6 +26,10 @@ class WindowRules {
       case Opcode::Fft: return batched(std::ssize(i_.attr<hlo::FftAttr>().length));
       case Opcode::Cholesky: return batched(2);
       case Opcode::TriangularSolve: return triangular_solve();
+      case Opcode::BatchNormGrad:
+      case Opcode::BatchNormInference:
+      case Opcode::BatchNormTraining: return batch_norm();
+      case Opcode::SelectAndScatter: return select_and_scatter();
       default: return no_dynamic_form(i_);
     }
   }
@@ -54,6 +59,33 @@ class WindowRules {
     if (at(b, equations) != nullptr || any_size(DimSizes(a.end() - 2, a.end()))) return no_dynamic_form(i_);
     for (std::int64_t d = 0; d < rank - 2; ++d) at(b, d) = smaller(at(b, d), a[static_cast<std::size_t>(d)]);
     return on_bounds({std::move(b)});
+  }
+
+  // Sums of what counts, over as many elements as count.
+  Expected<Sized> batch_norm() {
+    DimSizes own = sizes(0);
+    if (i_.opcode() == Opcode::BatchNormGrad) {
+      const DimSizes given = sizes(4);
+      for (std::size_t d = 0; d < own.size(); ++d) own[d] = smaller(own[d], given[d]);
+    }
+    if (at(own, i_.attr<hlo::BatchNormAttr>().feature_index) != nullptr) return no_dynamic_form(i_);
+    for (std::int64_t k = 1; k < i_.num_operands(); ++k)
+      if (i_.operand(k)->shape().rank() == 1 && any_size(sizes(k))) return no_dynamic_form(i_);
+    std::vector<DimSizes> results{own};
+    if (i_.opcode() != Opcode::BatchNormInference) results.insert(results.end(), 2, DimSizes(1, nullptr));
+    return Sized{expanded_batch_norm(i_, own), std::move(results)};
+  }
+
+  // A dimension with a size has windows of one element: others may end inside.
+  Expected<Sized> select_and_scatter() {
+    DimSizes own = sizes(0);
+    const DimSizes given = sizes(1);
+    const auto& window = i_.attr<hlo::WindowAttr>().window;
+    for (std::size_t d = 0; d < own.size(); ++d) {
+      own[d] = smaller(own[d], given[d]);
+      if (own[d] != nullptr && !(window[d] == hlo::WindowDim())) return no_dynamic_form(i_);
+    }
+    return on_bounds({std::move(own)});
   }
 
   // Zeros where the input ends, and on both sides where what is summed does.

@@ -11,15 +11,24 @@ namespace {
 /// The arithmetic of one batch norm, in the type in which it is done.
 class Norm {
  public:
-  explicit Norm(Instruction& i) : i_(i), make_(i), attr_(i.attr<hlo::BatchNormAttr>()) {
+  /// `sizes`: what counts of the arrays.
+  Norm(Instruction& i, DimSizes sizes) : i_(i), make_(i), attr_(i.attr<hlo::BatchNormAttr>()), sizes_(std::move(sizes)) {
     const Shape& x = i.operand(0)->shape();
     type_ = bit_width(x.dtype()) < 32 ? DType::F32 : x.dtype();
     dims_ = x.dims();
     for (std::int64_t d = 0; d < x.rank(); ++d)
       if (d != attr_.feature_index) others_.push_back(d);
-    count_ = 1;
-    for (const std::int64_t d : others_) count_ *= static_cast<double>(x.dim(d));
   }
+
+  Instruction* expanded() {
+    switch (i_.opcode()) {
+      case Opcode::BatchNormTraining: return training();
+      case Opcode::BatchNormInference: return inference();
+      default: return grad();
+    }
+  }
+
+ private:
 
   Instruction* training() {
     Instruction* x = wide(0);
@@ -50,7 +59,6 @@ class Norm {
     return make_.tuple({narrow(dx), narrow(scale), narrow(offset)});
   }
 
- private:
   Instruction* number(double value, const Dims& dims) { return make_.splat(literal(value), dims); }
   hlo::Literal literal(double value) const {
     hlo::Literal result(Shape::scalar(type_));
@@ -64,9 +72,26 @@ class Norm {
   Instruction* wide(std::int64_t operand) { return make_.convert(i_.operand(operand), type_); }
   Instruction* narrow(Instruction* a) { return make_.convert(a, i_.operand(0)->shape().dtype()); }
   Instruction* spread(Instruction* feature) { return make_.broadcast(feature, dims_, {attr_.feature_index}); }
-  Instruction* sum(Instruction* x) { return make_.reduce(Opcode::Add, x, number(0, {}), others_); }
-  Instruction* over_count(Instruction* total) {
-    return make_.binary(Opcode::Divide, total, number(count_, total->shape().dims()));
+  Instruction* sum(Instruction* x) {
+    return make_.reduce(Opcode::Add, masked(make_, x, sizes_, number(0, {})), number(0, {}), others_);
+  }
+  Instruction* over_count(Instruction* total) { return make_.binary(Opcode::Divide, total, count(total->shape().dims())); }
+  // How many elements a feature has.
+  Instruction* count(const Dims& dims) {
+    double known = 1;
+    Instruction* sized = nullptr;
+    for (const std::int64_t d : others_) {
+      Instruction* size = sizes_[static_cast<std::size_t>(d)];
+      if (size == nullptr) {
+        known *= static_cast<double>(dims_[static_cast<std::size_t>(d)]);
+        continue;
+      }
+      size = make_.convert(size, DType::S64);
+      sized = sized == nullptr ? size : make_.binary(Opcode::Multiply, sized, size);
+    }
+    if (sized == nullptr) return number(known, dims);
+    sized = make_.binary(Opcode::Multiply, sized, make_.integer(DType::S64, static_cast<std::int64_t>(known)));
+    return make_.broadcast_scalar(make_.convert(sized, type_), dims);
   }
   Instruction* average(Instruction* x) { return over_count(sum(x)); }
   // Epsilon is an f32, whatever the element type.
@@ -85,19 +110,21 @@ class Norm {
   const hlo::BatchNormAttr& attr_;
   DType type_;
   Dims dims_, others_;
-  double count_ = 1;
+  DimSizes sizes_;
 };
 
-Expected<Instruction*> training(Instruction& i) { return Norm(i).training(); }
-Expected<Instruction*> inference(Instruction& i) { return Norm(i).inference(); }
-Expected<Instruction*> grad(Instruction& i) { return Norm(i).grad(); }
+Expected<Instruction*> whole(Instruction& i) {
+  return expanded_batch_norm(i, DimSizes(static_cast<std::size_t>(i.operand(0)->shape().rank()), nullptr));
+}
 
 }  // namespace
 
+Instruction* expanded_batch_norm(Instruction& i, const DimSizes& sizes) { return Norm(i, sizes).expanded(); }
+
 Expected<Changed> expand_batch_norm(hlo::Module& module) {
-  auto changed = TRY(expand(module, Opcode::BatchNormTraining, training));
-  const Changed inferences = TRY(expand(module, Opcode::BatchNormInference, inference));
-  const Changed gradients = TRY(expand(module, Opcode::BatchNormGrad, grad));
+  auto changed = TRY(expand(module, Opcode::BatchNormTraining, whole));
+  const Changed inferences = TRY(expand(module, Opcode::BatchNormInference, whole));
+  const Changed gradients = TRY(expand(module, Opcode::BatchNormGrad, whole));
   return changed | inferences | gradients;
 }
 

@@ -32,6 +32,9 @@ first { a = f32[] parameter(0)
 less { a = f32[] parameter(0)
  b = f32[] parameter(1)
  ROOT p = pred[] compare(a, b), direction=LT }
+largest { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT p = pred[] compare(a, b), direction=GE }
 less2 { a = f32[] parameter(0)
  b = f32[] parameter(1)
  i = s32[] parameter(2)
@@ -91,23 +94,28 @@ std::vector<hlo::Literal> leaves_of(const hlo::Literal& result) {
 }
 
 // Past the sizes both have zeros. What the expansion gives behind all else are sizes.
-void expect_same(const hlo::Module& before, const hlo::Module& after, std::span<const hlo::Literal> arguments) {
-  const auto want = interp::interpret(before, arguments), got = interp::interpret(after, arguments);
-  ASSERT_TRUE(want) << want.error().message();
-  ASSERT_TRUE(got) << got.error().message();
-  std::vector<hlo::Literal> values = leaves_of(*got), expected = leaves_of(*want);
+void expect_same(const hlo::Literal& got, const hlo::Literal& want, const arrays::Tolerance& tolerance) {
+  std::vector<hlo::Literal> values = leaves_of(got), expected = leaves_of(want);
   ASSERT_GE(values.size(), expected.size());
   values.resize(expected.size());
   for (std::size_t k = 0; k < expected.size(); ++k) {
     const auto bytes = expected[k].bytes();
     expected[k] = hlo::Literal::from_bytes(values[k].shape(), {bytes.begin(), bytes.end()});
   }
-  const arrays::Tolerance exact = arrays::Tolerance::exact();
-  const auto difference = arrays::compare_results(values, expected, {&exact, 1});
-  EXPECT_FALSE(difference) << *difference << "\n" << testing::body(after);
+  const auto difference = arrays::compare_results(values, expected, {&tolerance, 1});
+  EXPECT_FALSE(difference) << *difference;
 }
 
-void expect_law(const std::string& instructions) {
+void expect_same(const hlo::Module& before, const hlo::Module& after, std::span<const hlo::Literal> arguments,
+                 const arrays::Tolerance& tolerance) {
+  const auto want = interp::interpret(before, arguments), got = interp::interpret(after, arguments);
+  ASSERT_TRUE(want) << want.error().message();
+  ASSERT_TRUE(got) << got.error().message();
+  SCOPED_TRACE(testing::body(after));
+  expect_same(*got, *want, tolerance);
+}
+
+void expect_law(const std::string& instructions, const arrays::Tolerance& tolerance = arrays::Tolerance::exact()) {
   const std::string text = kComputations + instructions + "\n}\n";
   SCOPED_TRACE(instructions);
   const auto before = parse(text), after = parse(text), simplified = parse(text);
@@ -122,9 +130,34 @@ void expect_law(const std::string& instructions) {
       SCOPED_TRACE("sizes " + std::to_string(n) + " and " + std::to_string(k));
       const std::vector<hlo::Literal> arguments = {argument(Shape::array(DType::F32, {6, 3}), random), size(n), size(k),
                                                    argument(Shape::array(DType::F32, {4, 3}), random)};
-      expect_same(*before, *after, arguments);
-      expect_same(*before, *simplified, arguments);
+      expect_same(*before, *after, arguments, tolerance);
+      expect_same(*before, *simplified, arguments, tolerance);
     }
+}
+
+// On three devices, whose sizes may differ.
+void expect_law_on_devices(const std::string& instructions) {
+  std::string text = kComputations + instructions + "\n}\n";
+  text.replace(0, 11, "HloModule m, num_partitions=3");
+  SCOPED_TRACE(instructions);
+  const auto before = parse(text), after = parse(text);
+  ASSERT_TRUE(before && after);
+  EXPECT_EQ(testing::run("expand-dynamic-sizes", *after), Changed::Yes);
+  std::mt19937 random(5);
+  for (const std::vector<std::int32_t>& n : {std::vector<std::int32_t>{2, 5, 3}, {6, 6, 6}, {6, 0, 4}, {1, 6, 6}}) {
+    std::vector<std::vector<hlo::Literal>> arguments;
+    for (const std::int32_t own : n)
+      arguments.push_back({argument(Shape::array(DType::F32, {6, 3}), random), size(own), size(own / 2),
+                           argument(Shape::array(DType::F32, {4, 3}), random)});
+    const interp::Options options{.partitions = 3, .sums_in_f64 = false};
+    const auto want = interp::interpret_devices(*before, arguments, options), got = interp::interpret_devices(*after, arguments, options);
+    ASSERT_TRUE(want) << want.error().message();
+    ASSERT_TRUE(got) << got.error().message();
+    for (std::size_t d = 0; d < n.size(); ++d) {
+      SCOPED_TRACE("device " + std::to_string(d) + " with " + std::to_string(n[d]));
+      expect_same((*got)[d], (*want)[d], arrays::Tolerance::exact());
+    }
+  }
 }
 
 TEST(ExpandDynamicSizes, GivesSizes) {
@@ -238,6 +271,38 @@ TEST(ExpandDynamicSizes, Convolutions) {
              "ROOT r = f32[2,4,<=6] convolution(v, w), window={size=2}, dim_labels=b0f_0io->b0f");
 }
 
+// Sums are of what counts, and divided by how much that is.
+TEST(ExpandDynamicSizes, BatchNorms) {
+  const arrays::Tolerance near = arrays::Tolerance::close(1e-5, 1e-5);
+  const std::string numbers = "c = s32[<=6,3] convert(x)\nf = f32[<=6,3] convert(c)\ns = f32[3] constant({1,2,-0.5})\no = f32[3] constant({0,1,3})\n"
+                              "v = f32[3] constant({1,4,0.25})\n";
+  expect_law(numbers + "ROOT r = (f32[<=6,3], f32[3], f32[3]) batch-norm-training(f, s, o), epsilon=0.5, feature_index=1", near);
+  expect_law(numbers + "ROOT r = f32[<=6,3] batch-norm-inference(f, s, o, o, v), epsilon=0.5, feature_index=1", near);
+  expect_law(numbers + "z = f32[<=6,3] add(f, f)\nd = f32[<=6,3] set-dimension-size(z, k), dimensions={0}\n"
+                       "ROOT r = (f32[<=6,3], f32[3], f32[3]) batch-norm-grad(f, s, o, v, d), epsilon=0.5, feature_index=1", near);
+  expect_law(numbers + "b = f32[<=6,3,2] broadcast(f), dimensions={0,1}\n"
+                       "ROOT r = (f32[<=6,3,2], f32[3], f32[3]) batch-norm-training(b, s, o), epsilon=0.5, feature_index=1", near);
+}
+
+TEST(ExpandDynamicSizes, SelectAndScatter) {
+  expect_law("s = f32[<=6,2] slice(x), slice={[0:6], [1:3]}\n"
+             "ROOT r = f32[<=6,3] select-and-scatter(x, s, five), window={size=1x2}, select=largest, scatter=add");
+}
+
+// The smallest size of a group counts; what goes elsewhere takes its size along.
+TEST(ExpandDynamicSizes, Collectives) {
+  const std::string all = ", channel_id=1, replica_groups={{0,1,2}}, use_global_device_ids=true";
+  expect_law_on_devices("ROOT r = f32[<=6,3] all-reduce(x), to_apply=add" + all);
+  expect_law_on_devices("ROOT r = (f32[<=6,3], f32[<=4,3]) all-reduce(x, y), to_apply=add" + all);
+  expect_law_on_devices("ROOT r = f32[<=6,3] all-reduce(x), to_apply=most, channel_id=1, replica_groups={{0,2},{1}}, use_global_device_ids=true");
+  expect_law_on_devices("ROOT r = f32[<=6,9] all-gather(x), dimensions={1}" + all);
+  expect_law_on_devices("ROOT r = f32[<=6,1] reduce-scatter(x), dimensions={1}, to_apply=add" + all);
+  expect_law_on_devices("ROOT r = f32[<=6,3] all-to-all(x), dimensions={1}, channel_id=1, replica_groups={{0,1,2}}");
+  expect_law_on_devices("ROOT r = f32[<=6,3] collective-permute(x), channel_id=1, source_target_pairs={{0,1},{1,2}}");
+  expect_law_on_devices("b = f32[<=6,3] collective-broadcast(x), channel_id=1, replica_groups={{2,0}}\n"
+                        "ROOT r = (f32[<=6,3], f32[<=6,3]) tuple(b, x)");
+}
+
 TEST(ExpandDynamicSizes, TransformsAndSolutions) {
   expect_law("ROOT r = c64[<=6,2] fft(x), fft_type=RFFT, fft_length={3}");
   expect_law("c = c64[<=6,3] convert(x)\nROOT r = c64[<=6,3] fft(c), fft_type=IFFT, fft_length={3}");
@@ -288,8 +353,12 @@ TEST(ExpandDynamicSizes, EndsARunWithASizeOutOfRange) {
 
 TEST(ExpandDynamicSizes, RefusesByName) {
   for (const char* what : {"ROOT r = f32[<=6,3] custom-call(x), custom_call_target=\"DynamicConvolutionForward\"",
-                           "f = f32[3] constant({1,2,3})\n"
-                           "ROOT r = (f32[<=6,3], f32[3], f32[3]) batch-norm-training(x, f, f), epsilon=1, feature_index=1"}) {
+                           "f = f32[6] constant({1,2,3,4,5,6})\n"
+                           "h = f32[<=6] set-dimension-size(f, n), dimensions={0}\n"
+                           "ROOT r = (f32[<=6,3], f32[<=6], f32[<=6]) batch-norm-training(x, h, h), epsilon=1, feature_index=0",
+                           "ROOT r = f32[<=6,3] select-and-scatter(x, y, zero), window={size=3x1}, select=largest, scatter=add",
+                           "ROOT r = f32[<=6,3] all-gather(x), dimensions={0}, replica_groups={}",
+                           "ROOT r = (f32[<=6,3]) all-to-all(x), replica_groups={}"}) {
     const auto module = parse(std::string(kComputations) + what + "\n}\n");
     ASSERT_TRUE(module);
     const auto done = run_standard(*module, checking());
