@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <set>
 
 #include "base/check.h"
 
@@ -40,6 +41,7 @@ std::vector<std::int64_t> strides_of(const Shape& shape) {
 Value Builder::add_value(DType type, std::size_t depth, std::string name) {
   const Value v = kernel_.add_value(type, std::move(name));
   depths_.push_back(depth);
+  follows_.emplace_back();
   ranges_.emplace_back();
   return v;
 }
@@ -58,6 +60,16 @@ std::size_t Builder::depth_of(const std::vector<Value>& values) const {
   return deepest;
 }
 
+std::vector<Value> Builder::followed_by(const std::vector<Value>& values) const {
+  std::set<Value> all;
+  for (const Value v : values) {
+    if (v == kNoValue) continue;
+    const auto& own = follows_[static_cast<std::size_t>(v)];
+    all.insert(own.begin(), own.end());
+  }
+  return {all.begin(), all.end()};
+}
+
 Value Builder::find(const std::string& key) const {
   for (std::size_t s = scopes_.size(); s-- > 0;) {
     const auto found = scopes_[s].known.find(key);
@@ -67,10 +79,12 @@ Value Builder::find(const std::string& key) const {
 }
 
 template <typename S>
-Value Builder::emit(std::string key, DType type, std::size_t at, S statement) {
+Value Builder::emit(std::string key, DType type, const std::vector<Value>& operands, S statement) {
   if (const Value known = find(key); known != kNoValue) return known;
+  const std::size_t at = depth_of(operands);
   statement.result = add_value(type, at);
   const Value result = statement.result;
+  if (findings) follows_[static_cast<std::size_t>(result)] = followed_by(operands);
   scopes_[at].block->push_back(Statement{std::move(statement)});
   scopes_[at].known.emplace(std::move(key), result);
   if (findings && at > 0) ++findings->num_lines;
@@ -86,7 +100,7 @@ Value Builder::constant(DType type, std::uint64_t low, std::uint64_t high) {
   append_key(key, static_cast<std::int64_t>(type));
   append_key(key, static_cast<std::int64_t>(low));
   append_key(key, static_cast<std::int64_t>(high));
-  return emit(std::move(key), type, depth_of({}), std::move(line));
+  return emit(std::move(key), type, {}, std::move(line));
 }
 
 Value Builder::constant_index(std::int64_t v) {
@@ -104,8 +118,8 @@ Value Builder::line(hlo::Opcode opcode, DType type, std::vector<Value> operands)
   append_key(key, static_cast<std::int64_t>(opcode));
   append_key(key, static_cast<std::int64_t>(type));
   for (const Value v : line.operands) append_key(key, v);
-  const std::size_t at = depth_of(line.operands);
-  return emit(std::move(key), type, at, std::move(line));
+  const std::vector<Value> from = line.operands;
+  return emit(std::move(key), type, from, std::move(line));
 }
 
 Value Builder::line(Line line, DType type) {
@@ -116,8 +130,8 @@ Value Builder::line(Line line, DType type) {
   append_key(key, line.reduce_precision.exponent_bits);
   append_key(key, line.reduce_precision.mantissa_bits);
   for (const Value v : line.operands) append_key(key, v);
-  const std::size_t at = depth_of(line.operands);
-  return emit(std::move(key), type, at, std::move(line));
+  const std::vector<Value> from = line.operands;
+  return emit(std::move(key), type, from, std::move(line));
 }
 
 Value Builder::multiply_add(Value a, Value b, Value c) {
@@ -125,7 +139,7 @@ Value Builder::multiply_add(Value a, Value b, Value c) {
   append_key(key, a);
   append_key(key, b);
   append_key(key, c);
-  return emit(std::move(key), kernel_.type(c), depth_of({a, b, c}), MultiplyAdd{kNoValue, a, b, c});
+  return emit(std::move(key), kernel_.type(c), {a, b, c}, MultiplyAdd{kNoValue, a, b, c});
 }
 
 std::vector<Value> Builder::transpose(const std::vector<Value>& operands) {
@@ -148,7 +162,7 @@ Value Builder::affine(const Index& given) {
   for (const Index::Term& t : index.terms) operands.push_back(t.value);
   std::string key = "a";
   append_key(key, index);
-  const Value v = emit(std::move(key), DType::S64, depth_of(operands), Affine{kNoValue, index});
+  const Value v = emit(std::move(key), DType::S64, operands, Affine{kNoValue, index});
   set_range(v, range(index));
   return v;
 }
@@ -166,7 +180,7 @@ Value Builder::load_linear(int argument, const Index& given, DType type, Value m
   append_key(key, static_cast<std::int64_t>(type));
   append_key(key, mask);
   append_key(key, index);
-  return emit(std::move(key), type, depth_of(operands), Load{kNoValue, argument, index, mask});
+  return emit(std::move(key), type, operands, Load{kNoValue, argument, index, mask});
 }
 
 namespace {
@@ -486,7 +500,11 @@ void Builder::note_opaque(const Index& index) {
 }
 
 void Builder::note_access(const Index& index, DType type, bool is_store, bool masked) {
-  if (findings != nullptr) findings->accesses.push_back({index.terms, byte_width(type), is_store, masked});
+  if (findings == nullptr) return;
+  std::vector<Value> computed;
+  for (const Index::Term& t : index.terms)
+    if (!may_shape(t.value)) computed.push_back(t.value);
+  findings->accesses.push_back({index.terms, byte_width(type), is_store, masked, followed_by(computed)});
 }
 
 // --- Dead values ---------------------------------------------------------------------------------------------------

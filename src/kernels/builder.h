@@ -31,6 +31,8 @@ struct Findings {
     std::int64_t element_bytes = 0;
     bool is_store = false;
     bool masked = false;
+    /// Loop variables that the index follows other than by a term: through what was loaded or computed.
+    std::vector<Value> indirect = {};
   };
   std::vector<Access> accesses;
   /// Points at which a loop variable's range should be cut, so that each part lies in one piece of a concatenate or pad.
@@ -144,7 +146,10 @@ class Builder {
   Findings* findings = nullptr;
   /// Loop variables that findings may ask to cut or split.
   bool may_shape(Value v) const { return shapeable_.contains(v); }
-  void set_shapeable(Value v) { shapeable_[v] = true; }
+  void set_shapeable(Value v) {
+    shapeable_[v] = true;
+    follows_[static_cast<std::size_t>(v)] = {v};
+  }
   /// Notes that the index's variables matter by value.
   void note_opaque(const Index&);
 
@@ -162,10 +167,13 @@ class Builder {
 
   std::size_t depth(Value v) const { return depths_[static_cast<std::size_t>(v)]; }
   std::size_t depth_of(const std::vector<Value>&) const;
+  /// Loop variables that any of the values depends on.
+  std::vector<Value> followed_by(const std::vector<Value>&) const;
   Value add_value(DType, std::size_t depth, std::string name = {});
   Value find(const std::string& key) const;
+  /// Makes the statement where its operands are known, unless there is an equal one.
   template <typename S>
-  Value emit(std::string key, DType type, std::size_t at, S statement);
+  Value emit(std::string key, DType type, const std::vector<Value>& operands, S statement);
   /// Puts q·(c·d) + r·c back together as the source.
   Index recombine(Index) const;
   void note_access(const Index&, DType, bool is_store, bool masked);
@@ -187,6 +195,7 @@ class Builder {
   std::vector<Scope> scopes_ = {Scope{&root_, {}, true}};
   std::vector<std::unique_ptr<Loop>> open_loops_;
   std::vector<std::size_t> depths_;
+  std::vector<std::vector<Value>> follows_;  ///< by value: loop variables that it depends on, of those that may be shaped; sorted
   std::vector<std::optional<Range>> ranges_;
   std::vector<DivMod> divmods_;
   std::map<Value, bool> shapeable_;

@@ -482,7 +482,8 @@ class NestPlanner {
       const std::int64_t lanes = std::min(width, extent(s, g));
       double cost = 0.25;
       for (const Findings::Access& x : findings.accesses) {
-        const std::int64_t c = coefficient(x, s.groups[g].back());
+        const std::size_t along = s.groups[g].back();
+        const std::int64_t c = std::ranges::binary_search(x.indirect, given_variables[along]) ? kAnywhere : coefficient(x, along);
         cost += c == 0 ? 0.5 : c == 1 ? 1.0 : c == -1 ? 1.5 : static_cast<double>(lanes) * (x.is_store ? 2 : 1);
       }
       cost = (cost + static_cast<double>(findings.num_lines)) / static_cast<double>(lanes);
@@ -547,8 +548,12 @@ class NestPlanner {
     for (std::size_t g = 0; g < s.groups.size(); ++g) {
       LoopStrides loop{extent(s, g), {}};
       for (const Findings::Access& x : findings.accesses) {
-        const auto found = std::ranges::find(x.terms, variables[s.groups[g].back()], &Index::Term::value);
-        loop.strides.push_back(found == x.terms.end() ? 0 : found->coefficient);
+        const Value variable = variables[s.groups[g].back()];
+        const auto found = std::ranges::find(x.terms, variable, &Index::Term::value);
+        if (std::ranges::binary_search(x.indirect, variable))
+          loop.strides.push_back(kAnywhere);
+        else
+          loop.strides.push_back(found == x.terms.end() ? 0 : found->coefficient);
       }
       loops.push_back(std::move(loop));
     }

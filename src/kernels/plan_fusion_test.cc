@@ -364,6 +364,18 @@ TEST(PlanFusion, ElementsFarApartGoByOneVector) {
   EXPECT_EQ(column.find("by 32"), std::string::npos) << column;
 }
 
+// Rows that an index picks lie anywhere: across them each element is an access of its own, and no square turns over.
+TEST(PlanFusion, PickedRowsGoAlongTheRow) {
+  for (const std::string type : {"pred", "s8", "bf16", "f32", "f64"}) {
+    const std::string kernel = single_kernel("ENTRY main { p = " + type + "[4000,64] parameter(0)\n i = s32[1100,1] parameter(1)\n ROOT r = " + type +
+                                             "[1100,64] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+                                             "index_vector_dim=1, slice_sizes={1,64} }");
+    EXPECT_NE(kernel.find("in 0..1100"), std::string::npos) << kernel;
+    EXPECT_NE(kernel.find("in 0..64 by"), std::string::npos) << kernel;
+    EXPECT_EQ(kernel.find("transpose"), std::string::npos) << kernel;
+  }
+}
+
 // Of a nest.
 std::int64_t iterations(const Loop& loop) {
   std::int64_t inside = 0;

@@ -29,7 +29,7 @@ double cost_of(const LoopStrides& rows, const LoopStrides& lanes, const Findings
     const std::int64_t along_rows = rows.strides[x], along_lanes = lanes.strides[x];
     if (is_dense(along_lanes)) {
       cost += along_lanes == 0 ? kUniform : 1.0;
-    } else if (along_rows == 1 && !access.masked) {
+    } else if (along_rows == 1 && along_lanes != kAnywhere && !access.masked) {
       cost += kTurned;
       turns = true;
     } else {
@@ -43,7 +43,7 @@ double cost_of(const LoopStrides& rows, const LoopStrides& lanes, const Findings
 std::int64_t widest_turned(const LoopStrides& rows, const LoopStrides& lanes, const Findings& findings) {
   std::int64_t widest = 1;
   for (std::size_t x = 0; x < findings.accesses.size(); ++x)
-    if (!is_dense(lanes.strides[x]) && rows.strides[x] == 1)
+    if (!is_dense(lanes.strides[x]) && lanes.strides[x] != kAnywhere && rows.strides[x] == 1)
       widest = std::max(widest, findings.accesses[x].element_bytes);
   return widest;
 }

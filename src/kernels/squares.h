@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "kernels/builder.h"
 
 namespace hloom::kernels {
+
+/// The stride of an access whose index a loop moves by what was loaded or computed: its elements lie anywhere.
+inline constexpr std::int64_t kAnywhere = std::numeric_limits<std::int64_t>::max();
 
 /// A loop of a nest: what it adds to the index of each access, in the order of Findings::accesses.
 struct LoopStrides {
