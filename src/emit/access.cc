@@ -438,4 +438,13 @@ Expected<> emit_store(Function& f, const kernels::Store& store) {
   return {};
 }
 
+void emit_prefetch(Function& f, const kernels::Prefetch& p) {
+  const Access access = access_to(f, p.argument, p.type, nullptr, /*vector=*/false);
+  const Address a = address_of(f, is_complex(p.type) ? p.index * 2 : p.index, access.wide);
+  constexpr int kRead = 0, kInAllCaches = 3, kData = 1;
+  llvm::IRBuilder<>& b = f.b;
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()},
+                    {b.CreateGEP(access.element, access.memory.pointer, a.first), b.getInt32(kRead), b.getInt32(kInAllCaches), b.getInt32(kData)});
+}
+
 }  // namespace hloom::emit

@@ -27,6 +27,10 @@ Expected<> emit(Function& f, const kernels::Affine& s) {
 }
 Expected<> emit(Function& f, const kernels::Load& s) { return emit_load(f, s); }
 Expected<> emit(Function& f, const kernels::Store& s) { return emit_store(f, s); }
+Expected<> emit(Function& f, const kernels::Prefetch& s) {
+  emit_prefetch(f, s);
+  return {};
+}
 Expected<> emit(Function& f, const kernels::Loop& s) { return emit_loop(f, s); }
 Expected<> emit(Function& f, const kernels::While& s) { return emit_while(f, s); }
 Expected<> emit(Function& f, const kernels::If& s) { return emit_if(f, s); }

@@ -101,6 +101,7 @@ struct Address {
 
 Expected<> emit_load(Function&, const kernels::Load&);
 Expected<> emit_store(Function&, const kernels::Store&);
+void emit_prefetch(Function&, const kernels::Prefetch&);
 /// Bytes from the address that the store would have here to the next multiple of 64, or of what its lanes fill if that is less; null
 /// if the address is not known outside of the loop by lanes. Needs: the loop's variable is held.
 llvm::Value* bytes_to_line(Function&, const kernels::Store&);

@@ -131,6 +131,14 @@ class RandomKernel {
     store.streamed = one_in(3);
     block.push_back({store});
   }
+  void prefetch(Block& block) {
+    kernels::Prefetch p;
+    const std::int64_t place = below(std::size(kTypes));
+    p.type = kTypes[place];
+    p.argument = static_cast<int>(2 * place + below(2));
+    index(p.index, false);
+    block.push_back({p});
+  }
   void affine(Block& block) {
     kernels::Affine affine;
     const bool differs = index(affine.index, true);
@@ -388,7 +396,9 @@ class RandomKernel {
     switch (below(depth_ < 3 ? 16 : 10)) {
       case 0: case 1: case 2: return line(block);
       case 3: case 4: case 5: return load(block);
-      case 6: case 7: return store(block);
+      case 6: case 7:
+        if (!in_lanes_ && one_in(8)) return prefetch(block);
+        return store(block);
       case 8: return affine(block);
       case 9: return multiply_add(block);
       case 10: case 11: return serial_loop(block);

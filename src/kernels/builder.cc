@@ -542,6 +542,7 @@ class Liveness {
     use(s.index);
     use({s.value, s.mask});
   }
+  void operator()(Prefetch& s) { use(s.index); }
   void operator()(Loop& s) {
     use({s.from_value, s.to_value});
     for (Carry& c : s.carries) use({c.initial, c.next});

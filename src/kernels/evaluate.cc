@@ -177,6 +177,12 @@ class Evaluation {
     return {};
   }
 
+  // Nothing is to be seen of it, but where it points.
+  Expected<> run(const Prefetch& p) {
+    TRY(address(p.argument, p.index, 0, p.type));
+    return {};
+  }
+
   Elements held(Value v) { return value(v); }
 
   // The iterations of this call.

@@ -119,6 +119,13 @@ struct Store {
   bool streamed = false;
 };
 
+/// A hint: the cache line that holds argument[index], an element of `type`, is read soon. Not in a loop by lanes.
+struct Prefetch {
+  int argument = 0;
+  Index index;
+  DType type = DType::Invalid;
+};
+
 /// A value that goes round a loop: `inside` is `initial` in the first iteration, then `next` of the one before;
 /// `result` is the last `next`, or `initial` if there was no iteration.
 struct Carry {
@@ -200,7 +207,7 @@ struct Call {
 };
 
 struct Statement {
-  std::variant<Line, MultiplyAdd, Transpose, Affine, Load, Store, Loop, While, If, Call> of;
+  std::variant<Line, MultiplyAdd, Transpose, Affine, Load, Store, Prefetch, Loop, While, If, Call> of;
 };
 
 struct ValueInfo {

@@ -178,6 +178,7 @@ class Parser {
 
   Expected<Statement> statement() {
     if (lexer_.accept("store")) return store();
+    if (lexer_.accept("prefetch")) return prefetch();
     if (lexer_.accept("for")) return loop();
     if (lexer_.accept("while")) return while_loop();
     if (lexer_.accept("if")) return choice();
@@ -233,6 +234,15 @@ class Parser {
     s.mask = TRY(optional_mask());
     s.streamed = lexer_.accept("streamed");
     return Statement{std::move(s)};
+  }
+  Expected<Statement> prefetch() {
+    Prefetch p;
+    p.type = TRY(type());
+    p.argument = TRY(argument());
+    TRY(lexer_.expect("["));
+    p.index = TRY(index());
+    TRY(lexer_.expect("]"));
+    return Statement{std::move(p)};
   }
   Expected<Statement> multiply_add(std::string name) {
     MultiplyAdd m;

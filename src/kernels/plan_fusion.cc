@@ -21,6 +21,7 @@
 #include "kernels/plan_scan.h"
 #include "kernels/plan_scatter.h"
 #include "kernels/plan_select_and_scatter.h"
+#include "kernels/prefetch_rows.h"
 #include "kernels/squares.h"
 #include "kernels/taps.h"
 
@@ -867,6 +868,7 @@ Expected<Kernel> plan_fusion(const Instruction& fusion) {
   if (kernel.cuts.empty()) even_blocks(kernel);
   kernel.block_cost = bytes / kernel.blocks;
   if (kernel.cuts.empty()) follow_first_split(kernel, roots);
+  prefetch_rows(kernel);
   if (grid.scatter.scratch_bytes > 0) {
     kernel.scratch_bytes = grid.scatter.scratch_bytes;
     kernel.scratch_type = DType::S32;

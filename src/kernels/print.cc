@@ -103,7 +103,7 @@ class Printer {
     text_ += ")";
   }
   void header() {
-    used_ = {"scratch", "next", "store", "for", "while", "if", "call",  // what statements begin with
+    used_ = {"scratch", "next", "store", "prefetch", "for", "while", "if", "call",  // what statements begin with
              "streamed"};                                          // and what one may end with
     text_ += "kernel " + (anonymous_ ? "_" : quoted(kernel_.name));
     const std::size_t count = kernel_.arguments.size();
@@ -268,6 +268,9 @@ class Printer {
     text_ += "store " + argument_name(store.argument) + "[" + index(store.index) + "], " + use(store.value);
     if (store.mask != kNoValue) text_ += " where " + use(store.mask);
     if (store.streamed) text_ += " streamed";
+  }
+  void print(const Prefetch& p) {
+    text_ += "prefetch " + std::string(name(p.type)) + " " + argument_name(p.argument) + "[" + index(p.index) + "]";
   }
   void print(const Loop& loop) {
     const auto bound = [&](Value v, std::int64_t x) { return v == kNoValue ? number(x) : use(v); };

@@ -17,7 +17,8 @@
 //             | NAME "=" "multiply-add" TYPE NAME "," NAME "," NAME
 //             | NAME "=" "index" index
 //             | NAME "=" "load" TYPE access [ "where" NAME ]
-//             | "store" access "," NAME [ "where" NAME ]
+//             | "store" access "," NAME [ "where" NAME ] [ "streamed" ]
+//             | "prefetch" TYPE access
 //             | "for" NAME [ "until" NAME ] "in" bound ".." bound [ "block" NUMBER [ "after" NUMBER ] ] [ "by" NUMBER ] carries
 //               "{" … next "}" results
 //             | "while" carries block "test" NAME "do" "{" … next "}" results

@@ -40,6 +40,7 @@ constexpr std::string_view kAll = R"(kernel "a kernel"(a: f32[64] align 64, aren
     store y[j + 8], c3
   }
   for k until l in 0..10 block 5 {
+    prefetch pred m[k + 8]
     v = load f32 a[k]
     store y[l], v
   }
@@ -198,6 +199,10 @@ TEST(Verify, NamesWhatIsWrong) {
   EXPECT_EQ(in_kernel("x = load s32 a[0]"), "k: argument a holds f32, not s32");
   EXPECT_EQ(in_kernel("store a[0], z"), "k: stores to a, which is not written");
   EXPECT_EQ(in_kernel("for i in 0..8 by 8 { store y[0], z }"), "k: all lanes store to one element of argument 2");
+  EXPECT_EQ(in_kernel("for i in 0..8 { prefetch f32 a[i] }"), "none");
+  EXPECT_EQ(in_kernel("for i in 0..8 { prefetch f32 a[i + 1] }"), "k: elements 1 to 8 of type f32 of a, which has 32 bytes");
+  EXPECT_EQ(in_kernel("for i in 0..8 { prefetch s32 a[i] }"), "k: argument a holds f32, not s32");
+  EXPECT_EQ(in_kernel("for i in 0..8 by 8 { prefetch f32 a[i] }"), "k: a prefetch from argument 0 in a loop by lanes");
   EXPECT_EQ(in_kernel("for i in 0..8 by 6 { store y[i], z }"), "k: loop i: by 6 lanes");
   EXPECT_EQ(in_kernel("for i in 0..8 by 8 carry c = z { next c } -> d"), "k: loop i: carries in a loop by lanes");
   EXPECT_EQ(in_kernel("for i in 0..8 fold add c = z { next c } -> d"), "k: loop i: folds in a loop without lanes");

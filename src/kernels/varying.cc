@@ -46,6 +46,7 @@ class Analysis {
     if (any(load.index) || is(load.mask)) mark(load.result);
   }
   void visit(const Store&) {}
+  void visit(const Prefetch&) {}
   void visit(const Loop& loop) {
     // A carry that varies makes others vary: again, until none does.
     for (bool more = true; more;) {

@@ -205,6 +205,11 @@ class Verifier {
     return {};
   }
 
+  Expected<> check(const Prefetch& p) const {
+    if (!varying_.empty()) return wrong("a prefetch from argument ", p.argument, " in a loop by lanes");
+    return check_access(p.argument, p.index, p.type, kNoValue);
+  }
+
   Expected<> open(const Carry& c) {
     TRY(use(c.initial));
     return define_as(c.inside, type(c.initial));
