@@ -233,6 +233,8 @@ bool fusion_may_overwrite(const Instruction& i, std::int64_t operand, std::int64
   if (i.attr<hlo::FusionAttr>().kind == hlo::FusionKind::Custom) return routine_may_overwrite(*fused.root(), parameter);
   const std::string* kernel = decision(i, "kernel");
   const bool is_rows = kernel != nullptr && *kernel == "rows";
+  // One level is written before the next reads.
+  if (kernel != nullptr && *kernel == "levels") return false;
   for (const Shape* leaf : leaves(i.shape()))
     if (!is_rows && leaf->dims() != parameter.shape().dims()) return false;
   return is_used_elementwise(parameter) && (!is_rows || rows_may_overwrite(fused, parameter, result)) &&

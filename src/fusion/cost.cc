@@ -17,6 +17,7 @@ std::string name(Hero hero) {
     case Hero::Loop: return "loop";
     case Hero::Reduce: return "reduce";
     case Hero::Rows: return "rows";
+    case Hero::Levels: return "levels";
     case Hero::Dot: return "dot";
     case Hero::Convolution: return "convolution";
     case Hero::WindowUpdate: return "window-update";
@@ -153,6 +154,7 @@ bool may_fuse(const Instruction& p, const Instruction& user, Hero hero, bool ali
     return refuse(reason, "a reduce is read by more than its own element");
   }
   if (own != Hero::Loop) return refuse(reason, "it is a kernel of its own kind");
+  if (hero == Hero::Levels) return refuse(reason, "a kernel by levels reads an element at several of them");
   if (hero == Hero::Rows && is_of_pieces(p))
     return refuse(reason, "a kernel over rows does not ask each element for the piece that it comes from");
   if (hero == Hero::Dot && is_view(p)) return true;

@@ -8,10 +8,10 @@
 namespace hloom::fusion {
 
 /// The instruction that decides a kernel's loops.
-enum class Hero : std::uint8_t { Loop, Reduce, Rows, Dot, Convolution, WindowUpdate, Scatter, Window, Routine };
+enum class Hero : std::uint8_t { Loop, Reduce, Rows, Levels, Dot, Convolution, WindowUpdate, Scatter, Window, Routine };
 std::string name(Hero);
 
-/// The hero that an instruction is as a root, never Rows, which takes several; Loop for elementwise work and moved indices.
+/// The hero that an instruction is as a root, never Rows or Levels, which take several; Loop for elementwise work and moved indices.
 Hero hero_of(const hlo::Instruction&);
 /// Made anew wherever it is used, at no cost: scalar and splat constants, iotas, broadcasts of such.
 bool is_free(const hlo::Instruction&);

@@ -14,6 +14,7 @@
 #include "fusion/bases.h"
 #include "fusion/column_sums.h"
 #include "fusion/cost.h"
+#include "fusion/form_levels.h"
 #include "fusion/form_rows.h"
 #include "fusion/places.h"
 #include "hlo/reduce_order.h"
@@ -58,11 +59,14 @@ class Fuser {
     std::vector<Instruction*> order = c_.post_order();
     for (std::size_t n = 0; n < order.size(); ++n) position_[order[n]] = static_cast<std::int64_t>(n);
     bases_.emplace(order);
-    if (options_.rows)
-      for (const RowGroup& rows : form_rows(c_)) start(rows);
+    if (options_.rows) {
+      const std::vector<RowGroup> all_rows = form_rows(c_);
+      for (const RowGroup& rows : all_rows) start(rows);
+      for (const LevelGroup& levels : form_levels(c_, all_rows)) start(levels);
+    }
     for (auto i = order.rbegin(); i != order.rend(); ++i) place(**i);
     for (Group* group : live_groups()) {
-      if (group->hero == Hero::Rows) {
+      if (is_formed(*group)) {
         drop_dead(*group);
         std::ranges::sort(group->roots, {}, [&](const Instruction* r) { return position_.at(r); });
       }
@@ -125,7 +129,7 @@ class Fuser {
     others.erase(own);
     std::string reason;
     if (!written && others.empty()) return;
-    if (!written && is_cheap(i) && !is_sum_of_arrays(i) && joins(i, others, reason)) {
+    if (!written && groups_[own].hero == Hero::Rows && is_cheap(i) && !is_sum_of_arrays(i) && joins(i, others, reason)) {
       for (const std::size_t g : others) add(i, g);
       copied_chain_[&i] = 1 + longest_chain(i);
       return;
@@ -415,6 +419,17 @@ class Fuser {
     }
   }
 
+  void start(const LevelGroup& levels) {
+    groups_.push_back({});
+    Group& group = groups_.back();
+    group.members.assign(levels.members.rbegin(), levels.members.rend());
+    group.hero = Hero::Levels;
+    for (const Instruction* m : group.members) groups_of_[m] = {groups_.size() - 1};
+  }
+
+  // Whether its members are known before any instruction has its turn.
+  static bool is_formed(const Group& group) { return group.hero == Hero::Rows || group.hero == Hero::Levels; }
+
   // A value that is written anyway, as one more result of a kernel that computes it at each of its own elements.
   bool joins_as_result(Instruction& i, const Ids& groups) {
     const std::int64_t g = taking_as_result(i, groups);
@@ -490,9 +505,9 @@ class Fuser {
         if (group == g) {
           back = true;
         } else if (seen_groups.insert(group).second) {
-          // Which members of a kernel over rows are written is only known when all have had their turn.
+          // Which members of a group formed before are written is only known when all have had their turn.
           const Group& other = groups_[group];
-          for (const Instruction* root : other.hero == Hero::Rows ? other.members : other.roots) stack.push_back(root);
+          for (const Instruction* root : is_formed(other) ? other.members : other.roots) stack.push_back(root);
         }
       }
     };

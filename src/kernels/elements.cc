@@ -47,6 +47,8 @@ void Elements::remember(const Instruction& i, const Point& point, const ShapeInd
 
 // No default: each opcode must be decided here.
 Expected<Value> Elements::make(const Instruction& i, const Point& point, const ShapeIndex& leaf) {
+  if (at_hand)
+    if (const std::optional<Value> v = at_hand(i, point, mask_)) return *v;
   if (stand_in && !hlo::panels_of(i).empty()) return stand_in(i, point, mask_);
   switch (i.opcode()) {
     case Opcode::Parameter: return parameter_(i.parameter_number(), leaf, point, mask_);

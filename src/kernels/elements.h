@@ -43,6 +43,9 @@ class Elements {
   /// Elements of what is marked as made of panels (hlo/panels.h), where they are not to be taken from those.
   std::function<Expected<Value>(const hlo::Instruction&, const Point&, Value mask)> stand_in;
 
+  /// Elements of values that are made already, if it gives one.
+  std::function<std::optional<Value>(const hlo::Instruction&, const Point&, Value mask)> at_hand;
+
   /// Reduces that go by lanes do so; set where no lanes are open.
   bool fold_reduces = false;
 

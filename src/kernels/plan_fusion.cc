@@ -17,6 +17,7 @@
 #include "buffers/in_place.h"
 #include "kernels/elements.h"
 #include "kernels/follow_split.h"
+#include "kernels/plan_levels.h"
 #include "kernels/plan_rows.h"
 #include "kernels/plan_scan.h"
 #include "kernels/plan_scatter.h"
@@ -779,6 +780,7 @@ Expected<> plan_roots(Builder& b, const Instruction& fusion, const Places& place
   if (roots[0].instruction->opcode() == Opcode::Scatter) return plan_scatter(b, fusion, places, grid);
   if (roots[0].instruction->opcode() == Opcode::SelectAndScatter) return plan_select_and_scatter_into(b, fusion, places);
   if (scan_dimension(*fusion.called(0)->root()) >= 0) return plan_scan_into(b, fusion, places, grid.blocks);
+  if (is_levels_fusion(fusion)) return plan_levels_into(b, fusion, places, roots, grid.blocks);
   if (is_rows_fusion(fusion)) roots = TRY(plan_rows_into(b, fusion, places, std::move(roots), grid.blocks));
   // Roots over the same domain share loops; others follow in order.
   while (!roots.empty()) {
@@ -860,7 +862,7 @@ Expected<Kernel> plan_fusion(const Instruction& fusion) {
   } else if (bytes > kSerialBytes && !goes_in_order(roots)) {
     grid.blocks = std::min<std::int64_t>((bytes + kBlockBytes - 1) / kBlockBytes, 256);
   }
-  if (grid.blocks > 1 && grid.scatter.blocks == 1 && !is_rows_fusion(fusion)) cut(grid, roots);
+  if (grid.blocks > 1 && grid.scatter.blocks == 1 && !is_rows_fusion(fusion) && !is_levels_fusion(fusion)) cut(grid, roots);
   TRY(plan_roots(b, fusion, places, grid));
   Kernel kernel = std::move(b).finish();
   kernel.blocks = grid.blocks;
