@@ -53,11 +53,11 @@ class LevelFormer {
   bool may_join(const Instruction& i) const {
     if (owner_[position_.at(&i)] != 0 || is_free(i) || is_structural(i) || hlo::has_side_effect(i)) return false;
     if (!i.control_predecessors().empty() || !i.control_successors().empty()) return false;
-    return hlo::is_elementwise(i.opcode()) ? i.opcode() != Opcode::Copy : level_space(i).has_value();
+    return hlo::is_elementwise(i.opcode()) ? i.opcode() != Opcode::Copy : i.opcode() == Opcode::Slice || is_of_pieces(i);
   }
 
   bool is_tied(const Instruction& i, const LevelSpace& space) const {
-    return may_join(i) && lies_in(i.shape(), space) && (hlo::is_elementwise(i.opcode()) || level_space(i) == space);
+    return may_join(i) && lies_in(i.shape(), space) && (hlo::is_elementwise(i.opcode()) || moves_along(i, space));
   }
 
   void form(const LevelSpace& space) {
@@ -97,14 +97,14 @@ class LevelFormer {
     std::unordered_set<const Instruction*> before, kept;
     for (auto at = part.rbegin(); at != part.rend(); ++at) {
       const Instruction* i = *at;
-      if (level_space(*i) == space || std::ranges::any_of(i->users(), [&](const Instruction* u) { return before.contains(u); })) before.insert(i);
+      if (moves_along(*i, space) || std::ranges::any_of(i->users(), [&](const Instruction* u) { return before.contains(u); })) before.insert(i);
     }
     std::vector<Instruction*> members;
     for (Instruction* i : part) {
       const auto is_in = [&](const Instruction* o) { return kept.contains(o); };
       const bool after = std::ranges::any_of(i->operands(), is_in);
       const bool of_such = after && std::ranges::all_of(i->operands(), [&](const Instruction* o) { return is_in(o) || is_free(*o); });
-      if (level_space(*i) != space && !(after && before.contains(i)) && !of_such) continue;
+      if (!moves_along(*i, space) && !(after && before.contains(i)) && !of_such) continue;
       kept.insert(i);
       members.push_back(i);
     }

@@ -9,14 +9,14 @@
 namespace hloom::fusion {
 
 struct FuseOptions {
-  bool rows = true;  ///< make kernels that go over a row several times
+  bool rows = true;  ///< make kernels that go over a row several times, and those by levels
 };
 
 /// Makes a fusion instruction of everything that computes, so that what is left in the computations that run (the
 /// entry, bodies and conditions of loops, branches, called computations) is fusions, structure (parameters, constants, tuples
 /// and their elements, bitcasts of whole buffers, barriers, tokens), control flow, and library or runtime calls.
 ///
-/// First come the kernels over rows (form_rows.h): softmax, norms and their like.
+/// First come the kernels over rows (form_rows.h): softmax, norms and their like; then those by levels (form_levels.h): scans.
 ///
 /// Then, walking from users to producers, a producer joins the kernels of all its users where that costs less than writing
 /// and reading it: elementwise work and moved indices always into one user, and into several while it is cheap to

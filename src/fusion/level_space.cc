@@ -10,6 +10,10 @@ using hlo::Opcode;
 
 namespace {
 
+bool moves(const Instruction& i) {
+  return i.opcode() == Opcode::Slice || i.opcode() == Opcode::Pad || i.opcode() == Opcode::Concatenate;
+}
+
 constexpr std::int64_t kNearBytes = 512 * 1024;  // of lines side by side: they stay in the second cache
 constexpr std::int64_t kFewLanes = 4;            // with fewer, instructions do little at once
 constexpr std::int64_t kSquare = 16;             // lines that registers turn over at once
@@ -35,7 +39,7 @@ bool is_dense_along(const Shape& shape, std::size_t along) {
 }  // namespace
 
 std::optional<LevelSpace> level_space(const Instruction& i) {
-  if (i.opcode() != Opcode::Slice && i.opcode() != Opcode::Pad && i.opcode() != Opcode::Concatenate) return {};
+  if (!moves(i)) return {};
   std::optional<LevelSpace> space;
   for (std::size_t d = 0; d < i.shape().dims().size(); ++d) {
     if (!changes(i, d)) continue;
@@ -44,6 +48,13 @@ std::optional<LevelSpace> level_space(const Instruction& i) {
     space->dims[d] = 0;
   }
   return space;
+}
+
+bool moves_along(const Instruction& i, const LevelSpace& space) {
+  if (!moves(i) || !lies_in(i.shape(), space)) return false;
+  for (std::size_t d = 0; d < space.dims.size(); ++d)
+    if (d != space.along && changes(i, d)) return false;
+  return true;
 }
 
 bool lies_in(const Shape& shape, const LevelSpace& space) {
@@ -57,7 +68,7 @@ bool lies_in(const Shape& shape, const LevelSpace& space) {
 bool stays_in_line(const Instruction& user, std::int64_t k, const LevelSpace& space) {
   if (!lies_in(user.shape(), space) || !lies_in(user.operand(k)->shape(), space)) return false;
   if (hlo::is_elementwise(user.opcode())) return user.shape().dims() == user.operand(k)->shape().dims();
-  return level_space(user) == space && (user.opcode() == Opcode::Concatenate || k == 0);
+  return moves_along(user, space) && (user.opcode() == Opcode::Concatenate || k == 0);
 }
 
 bool is_kept_level(const Instruction& i) {

@@ -19,6 +19,9 @@ struct LevelSpace {
 /// The space of a slice, pad or concatenate that changes one dimension; none for others.
 std::optional<LevelSpace> level_space(const hlo::Instruction&);
 
+/// Whether this is a slice, pad or concatenate that changes no other dimension than the one along; that neither, perhaps.
+bool moves_along(const hlo::Instruction&, const LevelSpace&);
+
 /// Whether an array has these dimensions, with at least one element along.
 bool lies_in(const Shape&, const LevelSpace&);
 
