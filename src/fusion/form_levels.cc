@@ -23,6 +23,7 @@ namespace {
 constexpr std::size_t kMaxMembers = 800;  // instructions in a kernel
 constexpr std::size_t kMaxSpaces = 16;
 constexpr std::size_t kMaxGroups = 64;
+constexpr std::ptrdiff_t kMaxResults = 2;  // all are alive at once, where levels by themselves are made when they are wanted
 constexpr std::size_t kFewExtents = 3;    // along the lines, of what is kept: with fewer there are hardly levels
 
 class LevelFormer {
@@ -135,6 +136,10 @@ class LevelFormer {
   std::string objection(const std::vector<Instruction*>& members, const LevelSpace& space) const {
     if (members.size() > kMaxMembers || groups_.size() == kMaxGroups) return "the kernel would be large";
     const std::unordered_set<const Instruction*> inside(members.begin(), members.end());
+    const auto leaves = [&](const Instruction* i) {
+      return i->is_root() || std::ranges::any_of(i->users(), [&](const Instruction* u) { return !inside.contains(u); });
+    };
+    if (std::ranges::count_if(members, leaves) > kMaxResults) return "many of its levels are needed outside";
     std::unordered_set<const Instruction*> seen;
     std::vector<const Instruction*> outside;
     for (const Instruction* i : members)
