@@ -94,8 +94,10 @@ struct Buffers {
 };
 
 inline void expect_equal(const Literal& got, const Literal& want, const std::string& context) {
-  for (std::size_t n = 0; n < got.elements().size(); ++n) {
-    const auto difference = arrays::compare(got.elements()[n], want.elements()[n], arrays::Tolerance::equal());
+  const auto got_leaves = hlo::leaves(got), want_leaves = hlo::leaves(want);
+  ASSERT_EQ(got_leaves.size(), want_leaves.size()) << context;
+  for (std::size_t n = 0; n < got_leaves.size(); ++n) {
+    const auto difference = arrays::compare(*got_leaves[n], *want_leaves[n], arrays::Tolerance::equal());
     EXPECT_FALSE(difference) << "result " << n << ": " << *difference << "\n" << context;
   }
 }
