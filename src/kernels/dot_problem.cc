@@ -120,13 +120,6 @@ const Instruction& widened(const Instruction& operand) {
   return wide ? *operand.operand(0) : operand;
 }
 
-const Place& operand_place(const Instruction& fusion, const Places& places, std::int64_t n, const ShapeIndex& leaf) {
-  std::size_t at = 0;
-  for (std::int64_t o = 0; o < n; ++o) at += static_cast<std::size_t>(num_leaves(fusion.operand(o)->shape()));
-  const auto indices = leaf_indices(fusion.operand(n)->shape());
-  return places.operands[at + static_cast<std::size_t>(std::ranges::find(indices, leaf) - indices.begin())];
-}
-
 // The largest magnitude of an operand's elements, if it is a short integer or was converted from one; else 0.
 std::int64_t largest_magnitude(const Instruction& operand) {
   const DType type = widened(operand).shape().dtype();

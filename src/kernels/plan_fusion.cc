@@ -143,18 +143,10 @@ class NestPlanner {
 
   Elements elements() {
     Elements e(b_, [this](std::int64_t n, const ShapeIndex& leaf, const Point& point, Value mask) -> Expected<Value> {
-      return b_.load(operand_place(n, leaf), point, mask);
+      return b_.load(operand_place(fusion_, places_, n, leaf), point, mask);
     });
     e.fold_reduces = fold_;
     return e;
-  }
-
-  const Place& operand_place(std::int64_t n, const ShapeIndex& leaf) const {
-    std::size_t at = 0;
-    for (std::int64_t o = 0; o < n; ++o) at += static_cast<std::size_t>(num_leaves(fusion_.operand(o)->shape()));
-    const auto indices = leaf_indices(fusion_.operand(n)->shape());
-    at += static_cast<std::size_t>(std::ranges::find(indices, leaf) - indices.begin());
-    return places_.operands[at];
   }
 
   /// Elements that are made together: a loop's iteration is this many of them along a dimension.
@@ -831,6 +823,13 @@ void follow_first_split(Kernel& kernel, const std::vector<Root>& roots) {
 }
 
 }  // namespace
+
+const Place& operand_place(const Instruction& fusion, const Places& places, std::int64_t n, const ShapeIndex& leaf) {
+  std::size_t at = 0;
+  for (std::int64_t o = 0; o < n; ++o) at += static_cast<std::size_t>(num_leaves(fusion.operand(o)->shape()));
+  const auto indices = leaf_indices(fusion.operand(n)->shape());
+  return places.operands[at + static_cast<std::size_t>(std::ranges::find(indices, leaf) - indices.begin())];
+}
 
 Expected<> plan_fusion_into(Builder& b, const Instruction& fusion, const Places& places) {
   b.forget_loads();

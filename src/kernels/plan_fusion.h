@@ -16,6 +16,9 @@ struct Places {
   std::vector<Place> results;
 };
 
+/// Where leaf `leaf` of a fusion's operand `n` lies. Needs: places of that fusion.
+const Place& operand_place(const hlo::Instruction& fusion, const Places&, std::int64_t n, const ShapeIndex& leaf);
+
 /// One array that a fusion writes: leaf `leaf` of an instruction of its computation, and where it goes.
 struct Root {
   const hlo::Instruction* instruction = nullptr;

@@ -73,21 +73,13 @@ class LevelPlanner {
 
   Elements make_elements() {
     Elements e(b_, [this](std::int64_t n, const ShapeIndex& leaf, const Point& point, Value mask) -> Expected<Value> {
-      return b_.load(operand_place(n, leaf), point, mask);
+      return b_.load(operand_place(fusion_, places_, n, leaf), point, mask);
     });
     e.at_hand = [this](const Instruction& i, const Point& point, Value mask) -> std::optional<Value> {
       if (!made_.contains(&i)) return {};
       return b_.load_linear(scratch_, scratch_index(i, point[space_.along]), i.shape().dtype(), mask);
     };
     return e;
-  }
-
-  const Place& operand_place(std::int64_t n, const ShapeIndex& leaf) const {
-    std::size_t at = 0;
-    for (std::int64_t o = 0; o < n; ++o) at += static_cast<std::size_t>(num_leaves(fusion_.operand(o)->shape()));
-    const auto indices = leaf_indices(fusion_.operand(n)->shape());
-    at += static_cast<std::size_t>(std::ranges::find(indices, leaf) - indices.begin());
-    return places_.operands[at];
   }
 
   const Root* root_of(const Instruction& i) const {
@@ -240,7 +232,7 @@ class LevelPlanner {
   // --- Lines that lie dense, into scratch and out of it: by squares where all lanes are there.
 
   Expected<> turn_in(const Instruction& parameter) {
-    const Place& place = operand_place(parameter.parameter_number(), {});
+    const Place& place = operand_place(fusion_, places_, parameter.parameter_number(), {});
     turn(extent(parameter), [&](const std::vector<Index>& rows) {
       for (std::size_t r = 0; r < rows.size(); ++r) {
         if (rows.size() > 1) b_.set_row(static_cast<std::int64_t>(r));

@@ -27,7 +27,7 @@ class RowPlanner {
   RowPlanner(Builder& b, const Instruction& fusion, const Places& places, const std::vector<Root>& roots, std::int64_t blocks)
       : b_(b), fusion_(fusion), places_(places), blocks_(blocks), p_(row_passes(fusion, roots)), space_(p_.space),
         elements_(b, [this](std::int64_t n, const ShapeIndex& leaf, const Point& point, Value mask) -> Expected<Value> {
-          return b_.load(operand_place(n, leaf), point, mask);
+          return b_.load(operand_place(fusion_, places_, n, leaf), point, mask);
         }) {
     Kernel& kernel = b_.kernel();
     scratch_ = static_cast<int>(kernel.arguments.size());
@@ -299,14 +299,6 @@ class RowPlanner {
       if (axis >= 0 && !space_.reduced[static_cast<std::size_t>(axis)]) ordered.push_back(static_cast<std::size_t>(axis));
     }
     over_ = std::move(ordered);
-  }
-
-  const Place& operand_place(std::int64_t n, const ShapeIndex& leaf) const {
-    std::size_t at = 0;
-    for (std::int64_t o = 0; o < n; ++o) at += static_cast<std::size_t>(num_leaves(fusion_.operand(o)->shape()));
-    const auto indices = leaf_indices(fusion_.operand(n)->shape());
-    at += static_cast<std::size_t>(std::ranges::find(indices, leaf) - indices.begin());
-    return places_.operands[at];
   }
 
   Builder& b_;
